@@ -45,8 +45,8 @@ pub fn accepted<T>(result: Result<T>) -> Option<T> {
 /// # Panics
 /// When the error violates the contract.
 pub fn check_refusal(error: &Error) {
-    assert!(!error.message.contains(['\n', '\r']), "{error:?}");
-    let is_damage = DAMAGE.iter().any(|word| error.message.contains(word));
+    assert!(!error.message().contains(['\n', '\r']), "{error:?}");
+    let is_damage = DAMAGE.iter().any(|word| error.message().contains(word));
     let is_refusal = error.kind == ErrorKind::Input;
     assert!(is_refusal || error.kind == ErrorKind::System && is_damage, "{error:?}");
 }

@@ -266,6 +266,6 @@ mod tests {
         let threads = AtomicUsize::new(1);
         let error =
             entries(folder.path(), &[], &threads, &Progress::default()).expect_err("no file");
-        assert!(error.message.contains("link"), "{}", error.message);
+        assert!(error.message().contains("link"), "{}", error.message());
     }
 }

@@ -218,7 +218,7 @@ mod tests {
     fn a_missing_folder_is_an_error_that_names_it() {
         let settling = Settling::start(Path::new("/nowhere/at/all")).expect("start");
         let error = settling.finish().expect_err("no folder");
-        assert!(error.message.contains("/nowhere/at/all"), "{}", error.message);
+        assert!(error.message().contains("/nowhere/at/all"), "{}", error.message());
     }
 
     #[test]

@@ -393,7 +393,7 @@ mod tests {
         assert_eq!((plan.options.min_count, plan.options.drop_reads_with_n), (Some(1), true));
         let with_count = AssembleParams { min_count: Some(3), ..paper.clone() };
         assert_eq!(with_count.check(100).unwrap().options.min_count, Some(3));
-        let refused = |params: AssembleParams| params.check(100).unwrap_err().message;
+        let refused = |params: AssembleParams| params.check(100).unwrap_err().message();
         let sizes = Some("31,55".to_owned());
         assert!(refused(AssembleParams { kmer_sizes: sizes, ..paper.clone() }).contains("-k 31"));
         let chains = AssembleParams { chains: Joining::Buckets, ..paper.clone() };
@@ -421,13 +421,13 @@ mod tests {
         let refused = |kmer_sizes: &str| {
             let kmer_sizes = Some(kmer_sizes.to_owned());
             let params = AssembleParams { kmer_sizes, ..Default::default() };
-            params.check(100).unwrap_err().message
+            params.check(100).unwrap_err().message()
         };
         for bad in ["", "30", "13", "129", "55,31", "31,31", "31;55", "x", "auto,31", "AUTO"] {
             assert!(refused(bad).contains("odd numbers from 15 to 127"), "{bad}");
         }
         assert!(refused("101").contains("reads have 100 bases"));
         let zero = AssembleParams { min_count: Some(0), ..Default::default() };
-        assert!(zero.check(100).unwrap_err().message.contains("--min-count is 0"));
+        assert!(zero.check(100).unwrap_err().message().contains("--min-count is 0"));
     }
 }

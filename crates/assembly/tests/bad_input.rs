@@ -39,7 +39,7 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
 }
 
 fn is_single_line(error: &Error) -> bool {
-    !error.message.contains('\n') && error.message.contains("reads")
+    !error.message().contains('\n') && error.message().contains("reads")
 }
 
 proptest! {
@@ -58,7 +58,7 @@ proptest! {
         let mut content = if zip { gzipped(text.as_bytes()) } else { text.into_bytes() };
         content.truncate(size_bytes);
         if let Err(error) = run(&content, None, 64 << 20) {
-            prop_assert!(is_single_line(&error), "{}", error.message);
+            prop_assert!(is_single_line(&error), "{}", error.message());
         }
     }
 
@@ -67,7 +67,7 @@ proptest! {
         content in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         if let Err(error) = run(&content, None, 64 << 20) {
-            prop_assert!(is_single_line(&error), "{}", error.message);
+            prop_assert!(is_single_line(&error), "{}", error.message());
         }
     }
 }
@@ -79,14 +79,14 @@ fn a_scratch_folder_that_does_not_exist_is_named() {
         .collect();
     let text: String = (0..60).map(|index| format!(">r{index}\n{read}\n")).collect();
     let error = run(text.as_bytes(), Some(Path::new("/nowhere/scratch")), 2 << 20).unwrap_err();
-    assert!(error.message.contains("writing /nowhere/scratch"), "{}", error.message);
+    assert!(error.message().contains("writing /nowhere/scratch"), "{}", error.message());
 }
 
 #[test]
 fn bases_and_qualities_that_differ_in_number_are_counted() {
     let error = run(b"@r\nACGTA\n+\nIIII\n", None, 64 << 20).unwrap_err();
     let expected = "record 1, line 1: 5 bases but 4 qualities; obtain it again";
-    assert!(error.message.ends_with(expected), "{}", error.message);
+    assert!(error.message().ends_with(expected), "{}", error.message());
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn proteins_are_named_before_their_length_is() {
         (">one\nmaghsqrt\n", "record 1, base 6: 'q'"),
     ] {
         let error = run(content.as_bytes(), None, 64 << 20).unwrap_err();
-        assert!(error.message.contains(place), "{}", error.message);
-        assert!(error.message.ends_with("so these are proteins; give reads of DNA or RNA"));
+        assert!(error.message().contains(place), "{}", error.message());
+        assert!(error.message().ends_with("so these are proteins; give reads of DNA or RNA"));
     }
     let error = run(b">one\nACGTACGT?\n", None, 64 << 20).unwrap_err();
-    assert!(error.message.ends_with("'?' is no nucleotide; give reads of DNA or RNA"));
+    assert!(error.message().ends_with("'?' is no nucleotide; give reads of DNA or RNA"));
     let error = run(b">one\nACGTRYKM\n", None, 64 << 20).unwrap_err();
-    assert!(error.message.ends_with("reads have 8 bases; give a smaller -k"));
+    assert!(error.message().ends_with("reads have 8 bases; give a smaller -k"));
 }

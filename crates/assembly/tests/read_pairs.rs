@@ -68,7 +68,7 @@ fn pairs_out_of_step_are_refused_by_all_engines_at_the_first() {
         let inputs = &named_pairs(folder, style, Some(300))[..2];
         let errors: Vec<String> = everywhere(&place, inputs, &parameters)
             .into_iter()
-            .map(|answer| answer.unwrap_err().message)
+            .map(|answer| answer.unwrap_err().message())
             .collect();
         assert!(errors[0].contains("1.fa, record 301: its name differs"), "{}", errors[0]);
         assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
@@ -95,7 +95,7 @@ fn an_orphan_among_pairs_in_turn_is_refused_and_mere_numbers_are_not() {
     for lost in [0, 500] {
         written(|index| format!("p{}", index / 2), lost);
         for answer in everywhere(&place, std::slice::from_ref(&path), &parameters) {
-            let error = answer.unwrap_err().message;
+            let error = answer.unwrap_err().message();
             let place = format!("records {} and {}", lost + 1, lost + 2);
             assert!(error.contains(&place), "{error}");
         }

@@ -145,11 +145,14 @@ fn checkpoints_of_another_run_are_refused() {
     write_reads(folder, &[READ.to_owned(), READ[..20].to_owned()]);
     run(folder, &with_checkpoints(folder, BUCKETS, 1)).unwrap();
     let error = run(folder, &with_checkpoints(folder, BUCKETS, 2)).unwrap_err();
-    assert!(error.message.contains("kept is of other reads or parameters; delete it, or give"));
+    assert!(error.message().contains("kept is of other reads or parameters; delete it, or give"));
     // Without its state the folder may be anybody's; an empty one is new.
     fs::remove_file(folder.join("kept/state.json")).unwrap();
     let error = run(folder, &with_checkpoints(folder, BUCKETS, 2)).unwrap_err();
-    assert!(error.message.contains("but no run that can go on; give another --resume"), "{error}");
+    assert!(
+        error.message().contains("but no run that can go on; give another --resume"),
+        "{error}"
+    );
     fs::remove_dir_all(folder.join("kept")).unwrap();
     let (response, files) = run(folder, &with_checkpoints(folder, BUCKETS, 2)).unwrap();
     assert!(phases(&response).contains(&"compact"));
@@ -170,7 +173,7 @@ fn a_file_that_was_cut_is_named() {
     for size_bytes in 0..content.len() {
         fs::write(&path, &content[..size_bytes]).unwrap();
         let error = run(folder, &parameters).unwrap_err();
-        assert!(error.message.contains("kept/0.fragments"), "{size_bytes}: {}", error.message);
+        assert!(error.message().contains("kept/0.fragments"), "{size_bytes}: {}", error.message());
     }
 }
 
@@ -189,7 +192,7 @@ fn a_file_that_was_damaged_is_bad_input() {
         let error = error.unwrap();
         assert_eq!(error.kind, ErrorKind::Input, "{error}");
         assert!(
-            error.message.contains(&format!("{name} is damaged; delete the folder")),
+            error.message().contains(&format!("{name} is damaged; delete the folder")),
             "{error}"
         );
     };
@@ -219,7 +222,9 @@ fn a_folder_in_use_is_refused() {
     let lock = fs::File::create(folder.join("kept/lock")).unwrap();
     lock.try_lock().unwrap();
     let error = run(folder, &with_checkpoints(folder, BUCKETS, 1)).unwrap_err();
-    assert!(error.message.contains("kept is in use by another run; wait for it, or give another"));
+    assert!(
+        error.message().contains("kept is in use by another run; wait for it, or give another")
+    );
     drop(lock);
     run(folder, &with_checkpoints(folder, BUCKETS, 1)).unwrap();
 }

@@ -196,7 +196,7 @@ fn blocks_that_do_not_fit_go_to_scratch() {
         let mut request = place.request("rounds", &parameters);
         request.scratch = request.scratch.join("missing");
         let error = engine(&request).unwrap_err();
-        assert!(error.message.contains("missing/super-k-mers"), "{}", error.message);
+        assert!(error.message().contains("missing/super-k-mers"), "{}", error.message());
     }
 }
 
@@ -210,7 +210,7 @@ fn reads_in_a_large_gzip_member_are_refused_where_a_task_lacks_memory() {
     std::fs::write(&request.inputs[0], packed).unwrap();
     let error =
         by_ranks(&request, Resources { keeps: true, ..resources(2, 12 << 20) }).unwrap_err();
-    assert!(error.message.contains("reads.fa.gz is packed in pieces too large"), "{error:?}");
+    assert!(error.message().contains("reads.fa.gz is packed in pieces too large"), "{error:?}");
     by_ranks(&request, Resources { keeps: true, ..resources(2, 1 << 30) }).unwrap();
 }
 
@@ -226,7 +226,7 @@ fn adjacency_lists_that_do_not_fit_go_to_scratch() {
     request.scratch = request.scratch.join("missing");
     let tight = Resources { text: true, ..resources(8, 2 << 20) };
     let error = by_chance(&request, tight, 5).unwrap_err();
-    assert!(error.message.contains("missing/super-k-mers"), "{}", error.message);
+    assert!(error.message().contains("missing/super-k-mers"), "{}", error.message());
 }
 
 #[test]
@@ -234,8 +234,8 @@ fn vertices_that_exceed_the_memory_of_a_part_are_reported() {
     let place = Place::new(&long_reads(60_000));
     let request = place.request("rounds", &json!({ "kmer_sizes": "31", "profile": "paper" }));
     let error = by_chance(&request, resources(2, 16 << 20), 5).unwrap_err();
-    assert!(error.message.contains("a part of the vertices needs"), "{}", error.message);
-    assert!(error.message.contains("raise --memory"), "{}", error.message);
+    assert!(error.message().contains("a part of the vertices needs"), "{}", error.message());
+    assert!(error.message().contains("raise --memory"), "{}", error.message());
 }
 
 #[test]
@@ -246,5 +246,5 @@ fn a_request_without_reads_or_of_other_types_is_refused_at_once() {
     assert!(work(&request, resources(1, 1 << 30)).is_err());
     (request.parameters, request.inputs) = (json!({}), Vec::new());
     let error = lead(&request, resources(1, 1 << 30)).err().unwrap();
-    assert!(error.message.contains("no input"), "{}", error.message);
+    assert!(error.message().contains("no input"), "{}", error.message());
 }

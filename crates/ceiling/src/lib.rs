@@ -159,7 +159,7 @@ mod tests {
             let request = format!(r#"{{"threads": 2, "repeats": 1, "seconds_min": 0.01{text}}}"#);
             match measure(kind, &request) {
                 Ok(answer) => assert!(answer.contains("\"unit\":\"bytes\""), "{answer}"),
-                Err(error) => assert!(error.message.contains("direct"), "{error}"),
+                Err(error) => assert!(error.message().contains("direct"), "{error}"),
             }
         }
     }
@@ -168,7 +168,7 @@ mod tests {
     fn a_missing_file_is_named() {
         let request = r#"{"threads": 2, "repeats": 1, "seconds_min": 0, "path": "/nonexistent/a"}"#;
         let error = measure("file_read_warm", request).unwrap_err();
-        assert!(error.message.contains("/nonexistent/a"), "{error}");
+        assert!(error.message().contains("/nonexistent/a"), "{error}");
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         ];
         for (kind, request, expected) in cases {
             let error = measure(kind, request).unwrap_err();
-            assert!(error.message.contains(expected), "{error}");
+            assert!(error.message().contains(expected), "{error}");
         }
     }
 }

@@ -162,7 +162,7 @@ mod tests {
                 },
             )
         });
-        assert_eq!(failed.unwrap_err().message, "ceiling: broken");
+        assert_eq!(failed.unwrap_err().message(), "ceiling: broken");
     }
 
     #[test]

@@ -86,7 +86,7 @@ mod tests {
     fn a_dropped_lease_releases_its_memory() {
         let budget = Budget::new(100);
         let lease = budget.take(80, "test").unwrap();
-        assert!(budget.take(21, "more").unwrap_err().message.contains("raise --memory"));
+        assert!(budget.take(21, "more").unwrap_err().message().contains("raise --memory"));
         drop(lease);
         assert_eq!((budget.free_bytes(), budget.limit_bytes()), (100, 100));
     }

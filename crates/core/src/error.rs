@@ -1,7 +1,7 @@
 //! The one error type: an operation, the thing it was done to, what is wrong and what to do.
 
-use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// Result of every fallible operation in Cuesta.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -19,46 +19,102 @@ pub enum ErrorKind {
     Defect,
 }
 
-/// A failure with a message of one line.
+/// What failed, as data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A sentence without the operation: the thing, what is wrong, what to do.
+    Sentence(String),
+    /// A call of the operating system on a file.
+    File {
+        /// What was done to the file: "reading", "writing".
+        doing: String,
+        /// The file.
+        path: PathBuf,
+        /// The message of the operating system.
+        cause: String,
+        /// Its kind, which decides the remedy.
+        kind: io::ErrorKind,
+    },
+}
+
+/// A failure. The line that a user sees is made from it where it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The kind of failure.
     pub kind: ErrorKind,
-    /// The line shown to the user: operation, thing, what is wrong, what to do.
-    pub message: String,
+    /// What was done, e.g. `input.kinc`.
+    pub operation: String,
+    /// What failed.
+    pub failure: Failure,
     /// The error number of the operating system, where a system call failed.
     pub errno: Option<i32>,
 }
 
 impl Error {
-    /// Bad input or arguments: `operation` is e.g. `input.kinc`, `message` names place and remedy.
-    pub fn input(operation: &str, message: impl fmt::Display) -> Self {
-        let message = single_line(&format!("{operation}: {message}"));
-        Self { kind: ErrorKind::Input, message, errno: None }
+    /// Bad input or arguments: `operation` is e.g. `input.kinc`, `sentence` names place and remedy.
+    pub fn input(operation: &str, sentence: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Input, operation, sentence)
     }
 
     /// The operating system failed on `path` while `doing` ("reading", "writing", ...).
-    pub fn system(operation: &str, doing: &str, path: &Path, cause: &std::io::Error) -> Self {
-        let remedy = remedy_for(cause);
-        let text = format!("{operation}: {doing} {} failed: {cause}{remedy}", path.display());
-        Self { kind: ErrorKind::System, message: single_line(&text), errno: cause.raw_os_error() }
+    pub fn system(operation: &str, doing: &str, path: &Path, cause: &io::Error) -> Self {
+        let failure = Failure::File {
+            doing: doing.to_owned(),
+            path: path.to_owned(),
+            cause: cause.to_string(),
+            kind: cause.kind(),
+        };
+        let (kind, operation) = (ErrorKind::System, operation.to_owned());
+        Self { kind, operation, failure, errno: cause.raw_os_error() }
     }
 
-    /// A failure that only a defect of Cuesta can cause: `operation` came to `message`.
-    pub fn defect(operation: &str, message: impl fmt::Display) -> Self {
-        let text = format!("internal error, please report it: {operation}: {message}");
-        Self { kind: ErrorKind::Defect, message: single_line(&text), errno: None }
+    /// A failure that only a defect of Cuesta can cause: `operation` came to `sentence`.
+    pub fn defect(operation: &str, sentence: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Defect, operation, sentence)
     }
 
     /// The user asked to stop.
     pub fn cancelled() -> Self {
-        Self { kind: ErrorKind::Cancelled, message: "stopped on request".to_owned(), errno: None }
+        Self::new(ErrorKind::Cancelled, "run", "stopped on request")
+    }
+
+    /// Creates an error of a kind from a sentence without the operation.
+    pub fn new(kind: ErrorKind, operation: &str, sentence: impl fmt::Display) -> Self {
+        let failure = Failure::Sentence(sentence.to_string());
+        Self { kind, operation: operation.to_owned(), failure, errno: None }
+    }
+
+    /// Returns the line shown to the user: operation, thing, what is wrong, what to do.
+    pub fn message(&self) -> String {
+        let Self { operation, .. } = self;
+        let sentence = self.sentence();
+        match self.kind {
+            ErrorKind::Cancelled => sentence,
+            ErrorKind::Defect => {
+                single_line(&format!("internal error, please report it: {operation}: {sentence}"))
+            }
+            ErrorKind::Input | ErrorKind::System => {
+                single_line(&format!("{operation}: {sentence}"))
+            }
+        }
+    }
+
+    /// Returns the [message](Self::message) without the operation, for a line that names another.
+    pub fn sentence(&self) -> String {
+        let sentence = match &self.failure {
+            Failure::Sentence(sentence) => sentence.clone(),
+            Failure::File { doing, path, cause, kind } => {
+                let remedy = remedy_for(*kind, self.errno);
+                format!("{doing} {} failed: {cause}{remedy}", path.display())
+            }
+        };
+        single_line(&sentence)
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.message())
     }
 }
 
@@ -71,12 +127,12 @@ fn single_line(text: &str) -> String {
 /// `EMFILE` and `ENFILE` of Linux: too many open files of this process, or of the system.
 const TOO_MANY_FILES: [i32; 2] = [24, 23];
 
-fn remedy_for(cause: &std::io::Error) -> &'static str {
-    use std::io::ErrorKind as K;
-    if cause.raw_os_error().is_some_and(|number| TOO_MANY_FILES.contains(&number)) {
+fn remedy_for(kind: io::ErrorKind, errno: Option<i32>) -> &'static str {
+    use io::ErrorKind as K;
+    if errno.is_some_and(|number| TOO_MANY_FILES.contains(&number)) {
         return "; raise the limit (`ulimit -n`), or join the input into fewer files";
     }
-    match cause.kind() {
+    match kind {
         K::StorageFull | K::QuotaExceeded => "; free space there or choose another place",
         K::PermissionDenied | K::ReadOnlyFilesystem => "; choose a place you may use",
         K::NotFound => "; check the path",
@@ -93,21 +149,21 @@ mod tests {
     #[test]
     fn a_message_is_always_a_single_line() {
         let error = Error::input("input.kinc", "a\nb\r\nc");
-        assert_eq!(error.message, "input.kinc: a b  c");
+        assert_eq!(error.message(), "input.kinc: a b  c");
     }
 
     #[test]
     fn a_full_disk_names_the_remedy() {
         let cause = std::io::Error::from(std::io::ErrorKind::StorageFull);
         let error = Error::system("answer", "writing", Path::new("/x"), &cause);
-        assert!(error.message.contains("free space there"), "{}", error.message);
+        assert!(error.message().contains("free space there"), "{}", error.message());
     }
 
     #[test]
     fn a_lack_of_descriptors_names_the_limit_to_raise() {
         let cause = std::io::Error::from_raw_os_error(24);
         let error = Error::system("input", "opening", Path::new("/x"), &cause);
-        assert!(error.message.contains("ulimit -n"), "{}", error.message);
+        assert!(error.message().contains("ulimit -n"), "{}", error.message());
     }
 
     #[test]
@@ -121,7 +177,7 @@ mod tests {
             (K::UnexpectedEof, "obtain it again"),
         ] {
             let error = Error::system("input", "opening", std::path::Path::new("a"), &kind.into());
-            assert!(error.message.contains(remedy), "{}", error.message);
+            assert!(error.message().contains(remedy), "{}", error.message());
         }
     }
 }

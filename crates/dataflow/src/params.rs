@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_parameter_out_of_range_is_named() {
-        let refused = |params: DataflowParams| params.check(None).unwrap_err().message;
+        let refused = |params: DataflowParams| params.check(None).unwrap_err().message();
         let base = DataflowParams::default;
         assert!(refused(DataflowParams { blocks: 0, ..base() }).contains("--blocks is 0"));
         let large = DataflowParams { block_vectors: BLOCK_VECTORS_MAX + 1, ..base() };
@@ -203,7 +203,7 @@ mod tests {
         assert!(refused(in_memory).contains("--stages separate"));
         let small = DataflowParams { block_vectors: 1, ..base() };
         let error = small.check(Some(BLOCKS_MAX + 1)).unwrap_err();
-        assert!(error.message.contains("give more --block-vectors"), "{}", error.message);
+        assert!(error.message().contains("give more --block-vectors"), "{}", error.message());
     }
 
     #[test]

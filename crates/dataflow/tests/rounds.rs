@@ -129,6 +129,6 @@ fn a_run_that_does_not_fit_is_refused_before_a_block_is_made() {
         let mut leader = lead(&request, Resources { keeps, ..RESOURCES }).unwrap();
         let refused = leader.next(Vec::new(), &mut Response::default(), &Progress::default());
         let error = refused.unwrap_err();
-        assert!(error.message.contains(expected), "{}", error.message);
+        assert!(error.message().contains(expected), "{}", error.message());
     }
 }

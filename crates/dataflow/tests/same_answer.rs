@@ -198,15 +198,15 @@ fn too_little_memory_or_disk_is_reported_before_the_work() {
     let in_memory =
         json!({ "blocks": 4, "block_vectors": 1 << 20, "stages": "separate", "keep": "memory" });
     let error = refused(in_memory, |request| request.budget = Budget::new(64 << 20).into());
-    assert!(error.message.contains("--keep disk"), "{}", error.message);
+    assert!(error.message().contains("--keep disk"), "{}", error.message());
     let lazy = json!({ "blocks": 4, "block_vectors": 1 << 20, "stages": "separate" });
     let error = refused(lazy, |request| request.budget = Budget::new(24 << 20).into());
-    assert!(error.message.contains("a block a thread needs"), "{}", error.message);
+    assert!(error.message().contains("a block a thread needs"), "{}", error.message());
     let spilled = json!({
         "blocks": 1 << 24, "block_vectors": 1 << 26, "stages": "separate", "keep": "disk"
     });
     let error = refused(spilled, |_| {});
-    assert!(error.message.contains("--scratch"), "{}", error.message);
+    assert!(error.message().contains("--scratch"), "{}", error.message());
 }
 
 /// Writes an array of 3-vectors; returns its path.
@@ -269,7 +269,8 @@ proptest! {
 fn files_that_hold_no_vectors_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let message_of = |path: PathBuf| {
-        refused(json!({ "block_vectors": 1 << 20 }), |request| request.inputs = vec![path]).message
+        refused(json!({ "block_vectors": 1 << 20 }), |request| request.inputs = vec![path])
+            .message()
     };
     let flat = folder.path().join("flat.npy");
     fs::write(&flat, [npy::header("<f8", "(2, 2)"), vec![0; 32]].concat()).unwrap();
@@ -287,7 +288,7 @@ fn files_that_hold_no_vectors_are_named() {
     request.inputs = vec![good.clone()];
     table_of(&request);
     array(folder.path(), "some.npy", "<f8", &[0.0, f64::NAN, 0.0]);
-    let message = verdict_of(&request).unwrap_err().message;
+    let message = verdict_of(&request).unwrap_err().message();
     assert!(message.contains("coordinate 2 of point 1 of"), "{message}");
     let fits = array(folder.path(), "fits.npy", "<f8", &[130_072.0, 0.0, 0.0]);
     let mut request = new_request(folder.path(), json!({ "block_vectors": 1 << 20 }), 1);
@@ -300,10 +301,10 @@ fn files_that_hold_no_vectors_are_named() {
 fn a_missing_folder_is_reported() {
     let small = json!({ "blocks": 1, "block_vectors": 10 });
     let error = refused(small.clone(), |request| request.output = "/nowhere/at/all".into());
-    assert!(error.message.contains("writing /nowhere/at/all"), "{}", error.message);
+    assert!(error.message().contains("writing /nowhere/at/all"), "{}", error.message());
     let disk = json!({ "blocks": 1, "block_vectors": 10, "stages": "separate", "keep": "disk" });
     let error = refused(disk, |request| request.scratch = "/nowhere/at/all".into());
-    assert!(error.message.contains("/nowhere/at/all"), "{}", error.message);
+    assert!(error.message().contains("/nowhere/at/all"), "{}", error.message());
 }
 
 #[test]

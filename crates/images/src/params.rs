@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(of("otsu").unwrap(), None);
         assert_eq!(of(" -1.5e2 ").unwrap(), Some(-150.0));
         for bad in ["", "Otsu", "inf", "nan", "12,5", "0x10"] {
-            assert!(of(bad).unwrap_err().message.contains("give otsu or a number"), "{bad}");
+            assert!(of(bad).unwrap_err().message().contains("give otsu or a number"), "{bad}");
         }
     }
 }

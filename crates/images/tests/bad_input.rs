@@ -156,7 +156,7 @@ fn read_all(workspace: &Workspace, content: &[u8]) -> Result<(), TestCaseError> 
         Ok(())
     });
     if let Err(error) = outcome {
-        prop_assert!(!error.message.contains('\n') && error.message.contains("any.tif"));
+        prop_assert!(!error.message().contains('\n') && error.message().contains("any.tif"));
     }
     Ok(())
 }

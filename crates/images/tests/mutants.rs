@@ -142,7 +142,7 @@ fn memory_enough_for_the_run_is_enough_for_the_verification() {
     assert!(least.is_some());
     assert!(passes(&request), "{least:?}");
     request.budget = Budget::new(64 << 10).into();
-    let message = cuesta_images::verify(&request, &Progress::default()).unwrap_err().message;
+    let message = cuesta_images::verify(&request, &Progress::default()).unwrap_err().message();
     assert!(message.contains("raise --memory"), "{message}");
 }
 

@@ -157,8 +157,8 @@ mod tests {
             max_abs_score: Some(0.5),
             ..FilterParams::default()
         };
-        assert!(params.check().unwrap_err().message.contains("--max-abs-score"));
+        assert!(params.check().unwrap_err().message().contains("--max-abs-score"));
         let params = FilterParams { min_abs_score: 1.5, ..FilterParams::default() };
-        assert!(params.check().unwrap_err().message.contains("from 0 to 1"));
+        assert!(params.check().unwrap_err().message().contains("from 0 to 1"));
     }
 }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn message(text: &[u8]) -> String {
-        parse("m.txt", text, &Options::default()).unwrap_err().message
+        parse("m.txt", text, &Options::default()).unwrap_err().message()
     }
 
     fn names(names: &[String]) -> Vec<&str> {
@@ -237,7 +237,7 @@ mod tests {
     fn a_first_gene_without_values_is_refused() {
         let options = with_header(HeaderPresence::Absent);
         let error = parse("m.txt", b"a\nb\t1\n", &options).unwrap_err();
-        assert!(error.message.contains("line 1 of m.txt has a gene without values"), "{error}");
+        assert!(error.message().contains("line 1 of m.txt has a gene without values"), "{error}");
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
         for threads in [1, 2, 3, 200] {
             let options = Options { threads, ..Options::default() };
             let error = parse("m", &text, &options).unwrap_err();
-            assert!(error.message.contains("line 43 of m"), "{}", error.message);
+            assert!(error.message().contains("line 43 of m"), "{}", error.message());
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
     fn a_matrix_beyond_the_memory_limit_is_refused() {
         let options = Options { memory_bytes: 20, ..Options::default() };
         let error = parse("m", b"s1\ts2\na\t1\t2\n", &options).unwrap_err();
-        assert!(error.message.contains("raise --memory"), "{}", error.message);
+        assert!(error.message().contains("raise --memory"), "{}", error.message());
     }
 
     /// The compressed bytes and the text were in memory together, each up to the limit, before the
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(expected.values[1001], 0.000000001);
         assert_eq!(read(&path, &options(20 << 20)).unwrap(), expected);
         let error = read(&path, &options(6 << 20)).unwrap_err();
-        assert!(error.message.contains("MiB while it is read, the limit is 6.0 MiB; raise"));
+        assert!(error.message().contains("MiB while it is read, the limit is 6.0 MiB; raise"));
     }
 
     #[test]
@@ -357,7 +357,7 @@ mod tests {
                 assert_eq!(matrix, parse("m", &text, &options).unwrap());
                 assert_eq!((matrix.genes.len(), matrix.values[79_999]), (40_000, -39_999.5));
                 std::fs::write(&path, [&text[..], b"\"g,7\",1,2"].concat()).unwrap();
-                let error = read(&path, &options).unwrap_err().message;
+                let error = read(&path, &options).unwrap_err().message();
                 assert!(error.contains("line 80002 of"), "{error}");
                 assert!(error.contains("names gene \"g,7\", which line 17 has"), "{error}");
             }
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(read(&path, &Options::default()).unwrap().values, [1.0, 2.0]);
         std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
         let error = read(&path, &Options::default()).unwrap_err();
-        assert!(error.message.contains("is cut short"), "{}", error.message);
+        assert!(error.message().contains("is cut short"), "{}", error.message());
     }
 
     proptest! {

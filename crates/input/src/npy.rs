@@ -248,10 +248,10 @@ mod tests {
             assert_eq!((header.descr.as_str(), &header.shape), ("|u1", &sizes));
             assert_eq!(header.shape_text(), shape);
             assert!(header.check_size(&path, 1).is_ok());
-            assert!(header.check_size(&path, 8).unwrap_err().message.contains("cut short"));
+            assert!(header.check_size(&path, 8).unwrap_err().message().contains("cut short"));
         }
         let (_folder, path) = written(&array("|u1", "(4, x)", 6));
-        assert!(read_header(&path).unwrap_err().message.contains("shape (4, x), no sizes"));
+        assert!(read_header(&path).unwrap_err().message().contains("shape (4, x), no sizes"));
     }
 
     /// The name of a field, such as `<f4`, was taken for the type of the numbers.
@@ -274,7 +274,7 @@ mod tests {
             (array("<f4", "(99999999999999999, 99999)", 8), "cut short"),
             (b"1,2,3 and more text".to_vec(), "is not a .npy file"),
         ] {
-            let message = opened(&bad).unwrap_err().message;
+            let message = opened(&bad).unwrap_err().message();
             assert!(message.contains(expected), "{message}");
         }
         let fortran =

@@ -322,7 +322,7 @@ mod tests {
                 Err(error) => break error,
             }
         };
-        assert!(error.message.contains("cut short"), "{}", error.message);
+        assert!(error.message().contains("cut short"), "{}", error.message());
     }
 
     #[test]
@@ -332,6 +332,6 @@ mod tests {
         std::fs::write(&path, vec![b'x'; LINE_BYTES_MAX + READ_BYTES]).unwrap();
         let entire = Split { file: 0, offset: 0, size_bytes: u64::MAX };
         let mut blocks = LineBlocks::open(&file_of(&path, false), &entire).unwrap();
-        assert!(blocks.next_block().unwrap_err().message.contains("longer than"));
+        assert!(blocks.next_block().unwrap_err().message().contains("longer than"));
     }
 }

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_path_that_is_not_a_dataset_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let refused = |path: PathBuf| RecordFiles::open(&[path]).unwrap_err().message;
+        let refused = |path: PathBuf| RecordFiles::open(&[path]).unwrap_err().message();
         assert!(refused(folder.path().to_owned()).contains("no files of records"));
         assert!(refused(folder.path().join("absent")).contains("check the path"));
         assert!(refused(PathBuf::from("/dev/null")).contains("not a regular file"));

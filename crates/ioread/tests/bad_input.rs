@@ -13,7 +13,7 @@ use serde_json::json;
 fn unreadable_inputs_are_named() {
     let place = Place::new();
     let refused = |request| {
-        let text = cuesta_ioread::run(&request, &Progress::default()).unwrap_err().message;
+        let text = cuesta_ioread::run(&request, &Progress::default()).unwrap_err().message();
         assert!(!text.contains('\n'));
         text
     };
@@ -41,6 +41,6 @@ fn a_request_that_has_no_room_is_refused() {
     let place = Place::new();
     let mut request = place.request(&[vec![1; 3 << 20]], 1 << 20, 0);
     request.budget = Budget::new(1 << 20).into();
-    let message = cuesta_ioread::run(&request, &Progress::default()).unwrap_err().message;
+    let message = cuesta_ioread::run(&request, &Progress::default()).unwrap_err().message();
     assert!(message.contains("a request of each thread"), "{message}");
 }

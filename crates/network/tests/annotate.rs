@@ -191,9 +191,9 @@ fn a_gene_beyond_the_names_is_an_error_that_leaves_the_answer_as_it_was() {
         request.names = Some(list.clone());
         let error = annotated(&request, workload).unwrap_err();
         let expected = "gene 5 has no name: ";
-        assert!(error.message.contains(expected), "{workload}: {}", error.message);
+        assert!(error.message().contains(expected), "{workload}: {}", error.message());
         let remedy = "short.txt names 4 genes; give a list with --genes that names all";
-        assert!(error.message.ends_with(remedy), "{workload}: {}", error.message);
+        assert!(error.message().ends_with(remedy), "{workload}: {}", error.message());
         request.names = None;
         request.parameters = json!({});
         assert!(verify(workload, &request, &Progress::default()).unwrap().verified);
@@ -203,10 +203,10 @@ fn a_gene_beyond_the_names_is_an_error_that_leaves_the_answer_as_it_was() {
     let mut request = workspace.request(&[&input], json!({ "genes": 9 }));
     request.names = Some(list);
     let error = run_only("load", &request).unwrap_err();
-    assert!(error.message.contains("gene 9 has no name: "), "{}", error.message);
+    assert!(error.message().contains("gene 9 has no name: "), "{}", error.message());
     request.parameters = json!({});
     let error = run_only("load", &request).unwrap_err();
-    assert!(error.message.contains("gene 5 has no name: "), "{}", error.message);
+    assert!(error.message().contains("gene 5 has no name: "), "{}", error.message());
 }
 
 #[test]
@@ -245,8 +245,8 @@ fn an_answer_of_another_kind_is_refused() {
     request.names = Some(list);
     annotated(&request, "degrees").unwrap();
     let error = annotate("degrees", &request, &Progress::default()).unwrap_err();
-    assert!(error.message.contains("has names; run the workload again"), "{}", error.message);
+    assert!(error.message().contains("has names; run the workload again"), "{}", error.message());
     fs::write(request.output.join("degrees.tsv"), "gene\tin\tout\ttotal\nx\t1\t1\t2\n").unwrap();
     let error = annotate("degrees", &request, &Progress::default()).unwrap_err();
-    assert!(error.message.contains("has \"x\" for a gene"), "{}", error.message);
+    assert!(error.message().contains("has \"x\" for a gene"), "{}", error.message());
 }

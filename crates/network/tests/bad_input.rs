@@ -15,7 +15,7 @@ const GOOD: &str = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871000\t11910711\n";
 fn message(workspace: &Workspace, workload: &str, text: impl AsRef<[u8]>) -> String {
     let path = workspace.write("bad.txt", text);
     let request = workspace.request(&[&path], json!({}));
-    run_only(workload, &request).unwrap_err().message
+    run_only(workload, &request).unwrap_err().message()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_first_bad_line_is_named_whatever_the_threads() {
         let mut request = workspace.request(&[&path], json!({ "min_abs_score": 0.99 }));
         request.threads = threads;
         let error = run_only("scan", &request).unwrap_err();
-        assert!(error.message.contains("line 400001 of"), "{}", error.message);
+        assert!(error.message().contains("line 400001 of"), "{}", error.message());
     }
 }
 
@@ -84,11 +84,11 @@ fn a_gzip_file_cut_short_is_an_error_with_its_name() {
     for cut in [zipped.len() - 4, zipped.len() / 2] {
         let path = workspace.write("x.txt.gz", &zipped[..cut]);
         let error = run_only("scan", &workspace.request(&[&path], json!({}))).unwrap_err();
-        assert!(error.message.contains("x.txt.gz"), "{}", error.message);
+        assert!(error.message().contains("x.txt.gz"), "{}", error.message());
     }
     let path = workspace.write("x.txt.gz", "not gzip at all");
     let error = run_only("scan", &workspace.request(&[&path], json!({}))).unwrap_err();
-    assert!(error.message.contains("x.txt.gz"), "{}", error.message);
+    assert!(error.message().contains("x.txt.gz"), "{}", error.message());
 }
 
 #[test]
@@ -97,13 +97,13 @@ fn a_missing_file_and_an_unwritable_answer_are_reported() {
     let request = workspace.request(&[&workspace.path("nowhere.txt")], json!({}));
     let error = run_only("degrees", &request).unwrap_err();
     assert_eq!(error.kind, ErrorKind::System);
-    assert!(error.message.contains("nowhere.txt") && error.message.contains("check the path"));
+    assert!(error.message().contains("nowhere.txt") && error.message().contains("check the path"));
     let input = workspace.write("good.txt", GOOD);
     for workload in ["scan", "degrees", "communities"] {
         let mut request = workspace.request(&[&input], json!({}));
         request.output = workspace.path("no/such/folder");
         let error = run_only(workload, &request).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::System, "{}", error.message);
+        assert_eq!(error.kind, ErrorKind::System, "{}", error.message());
     }
 }
 
@@ -113,7 +113,7 @@ fn a_repeated_pair_in_a_join_is_refused() {
     let twice = workspace.write("twice.txt", [GOOD, GOOD].concat());
     let once = workspace.write("once.txt", GOOD);
     let error = run_only("join", &workspace.request(&[&once, &twice], json!({}))).unwrap_err();
-    assert!(error.message.contains("gene pair 7 3 cluster 1 twice"), "{}", error.message);
+    assert!(error.message().contains("gene pair 7 3 cluster 1 twice"), "{}", error.message());
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_row_in_the_wrong_folder_is_refused() {
     workspace.write("clusters-sc/050/a.txt", GOOD);
     let request = workspace.request(&[&workspace.path("clusters-sc")], json!({}));
     let error = run_only("scan", &request).unwrap_err();
-    assert!(error.message.contains("outside the range of its folder"), "{}", error.message);
+    assert!(error.message().contains("outside the range of its folder"), "{}", error.message());
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn edges_that_do_not_fit_are_refused_with_the_option_to_raise() {
     let mut request = workspace.request(&[&input], json!({ "method": "louvain" }));
     request.budget = Budget::new(10_000).into();
     let error = run_only("communities", &request).unwrap_err();
-    assert!(error.message.contains("raise --memory"), "{}", error.message);
+    assert!(error.message().contains("raise --memory"), "{}", error.message());
 }
 
 #[test]
@@ -150,6 +150,6 @@ fn odd_parameters_are_refused() {
         ("nothing", json!({}), "no workload is named nothing"),
     ] {
         let error = run_only(workload, &workspace.request(&[&input], parameters)).unwrap_err();
-        assert!(error.message.contains(expected), "{}", error.message);
+        assert!(error.message().contains(expected), "{}", error.message());
     }
 }

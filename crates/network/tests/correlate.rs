@@ -98,8 +98,8 @@ fn a_band_that_does_not_fit_is_refused() {
     let mut request = workspace.request(&[&input], json!({}));
     request.budget = Budget::new(300_000).into();
     let error = run_only("correlate", &request).unwrap_err();
-    assert!(error.message.contains("--memory"), "{}", error.message);
+    assert!(error.message().contains("--memory"), "{}", error.message());
     let request = workspace.request(&[&input, &input], json!({}));
     let error = run_only("correlate", &request).unwrap_err();
-    assert!(error.message.contains("takes one matrix"), "{}", error.message);
+    assert!(error.message().contains("takes one matrix"), "{}", error.message());
 }

@@ -52,7 +52,7 @@ fn damaged_text_is_refused_or_answered_right() {
             request.threads = 1;
             match run_only(workload, &request) {
                 Err(error) => {
-                    assert!(!error.message.contains('\n'), "{error}");
+                    assert!(!error.message().contains('\n'), "{error}");
                     refused += 1;
                 }
                 Ok(_) => {

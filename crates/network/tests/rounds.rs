@@ -273,14 +273,14 @@ fn a_repeated_row_is_refused_as_natively() {
         for how in ["inner", "left", "outer"] {
             let request = workspace.request(&inputs, json!({ "how": how }));
             let native = run_only("join", &request).unwrap_err();
-            assert!(native.message.contains("has gene pair 200 199 cluster 3 twice"), "{native}");
+            assert!(native.message().contains("has gene pair 200 199 cluster 3 twice"), "{native}");
             let error = at_random("join", &request, resources(None, Some(20_000)), 1).unwrap_err();
             assert_eq!(error, native);
         }
     }
     let request = workspace.request(&[&twice], json!({}));
     let native = run_only("load", &request).unwrap_err();
-    assert!(native.message.contains("cluster 3 of the pair 200 199 is given twice"), "{native}");
+    assert!(native.message().contains("cluster 3 of the pair 200 199 is given twice"), "{native}");
     assert_eq!(at_random("load", &request, resources(None, Some(20_000)), 1).unwrap_err(), native);
 }
 
@@ -352,7 +352,7 @@ fn a_workload_without_rounds_or_memory_is_refused() {
     let refused = |workload: &str, parameters: Value, memory_bytes: u64| {
         let mut request = workspace.request(&[&input, &input], parameters);
         request.budget = Budget::new(memory_bytes).into();
-        at_random(workload, &request, resources(None, None), 1).unwrap_err().message
+        at_random(workload, &request, resources(None, None), 1).unwrap_err().message()
     };
     let louvain = refused("communities", json!({ "method": "louvain" }), 1 << 30);
     assert!(louvain.contains("run it with --engine native"), "{louvain}");
@@ -379,7 +379,7 @@ fn bad_lines_are_refused_as_natively() {
         let inputs = if workload == "join" { vec![&*input, &*input] } else { vec![&*input] };
         let request = workspace.request(&inputs, parameters);
         let native = run_only(workload, &request).unwrap_err();
-        assert!(native.message.contains("line 1001 of "), "{native}");
+        assert!(native.message().contains("line 1001 of "), "{native}");
         let error = at_random(workload, &request, resources(None, Some(20_000)), 1).unwrap_err();
         assert_eq!(error, native);
     }

@@ -24,13 +24,13 @@ pub fn to_json<T: Serialize>(value: &T) -> Result<String> {
 /// The exception of `cuesta.errors` for an error.
 pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
     if error.kind == ErrorKind::Cancelled {
-        return PyKeyboardInterrupt::new_err(error.message.clone());
+        return PyKeyboardInterrupt::new_err(error.message());
     }
     let name = if error.kind == ErrorKind::Defect { "Defect" } else { "InputError" };
     let class = py.import("cuesta.errors").and_then(|module| module.getattr(name));
-    match class.and_then(|class| class.call1((error.message.clone(),))) {
+    match class.and_then(|class| class.call1((error.message(),))) {
         Ok(value) => PyErr::from_value(value),
-        Err(_) => PyRuntimeError::new_err(error.message.clone()),
+        Err(_) => PyRuntimeError::new_err(error.message()),
     }
 }
 

@@ -321,7 +321,7 @@ mod tests {
             })
         };
         let error = parallel::run(4, 100, || (), work, |task| turns.fail(task)).unwrap_err();
-        assert_eq!(error.message, "test: bad");
+        assert_eq!(error.message(), "test: bad");
         assert_eq!(*lock(&order), (0..=60).collect::<Vec<_>>());
     }
 
@@ -350,6 +350,6 @@ mod tests {
             out.finish_task(task, buffer)
         };
         let error = parallel::run(3, 50, Vec::new, work, |task| out.fail(task)).unwrap_err();
-        assert_eq!(error.message, "test: bad");
+        assert_eq!(error.message(), "test: bad");
     }
 }

@@ -106,7 +106,7 @@ mod tests {
         };
         for threads in [1, 3] {
             let error = run(threads, 100, || (), work, |_| {}).unwrap_err();
-            assert_eq!(error.message, "test: 7");
+            assert_eq!(error.message(), "test: 7");
         }
     }
 }

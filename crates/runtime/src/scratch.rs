@@ -42,7 +42,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(check_space(folder.path(), 1, "a test").is_ok());
         let error = check_space(folder.path(), u64::MAX, "a test").unwrap_err();
-        assert!(error.message.contains("a test needs"), "{}", error.message);
-        assert!(error.message.contains("--scratch"));
+        assert!(error.message().contains("a test needs"), "{}", error.message());
+        assert!(error.message().contains("--scratch"));
     }
 }

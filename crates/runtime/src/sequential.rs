@@ -208,7 +208,7 @@ mod tests {
         leader.next(vec![vec![101]], &mut response, &progress).unwrap();
         assert_eq!(response.phases.len(), 2);
         let error = leader.next(Vec::new(), &mut response, &progress).unwrap_err();
-        assert!(error.message.contains("has no more rounds"), "{}", error.message);
+        assert!(error.message().contains("has no more rounds"), "{}", error.message());
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let (mut response, progress) = (Response::default(), Progress::default());
         leader.next(Vec::new(), &mut response, &progress).unwrap().unwrap();
         let error = leader.next(vec![Vec::new()], &mut response, &progress).unwrap_err();
-        assert_eq!(error.message, "test: bad reads");
+        assert_eq!(error.message(), "test: bad reads");
         assert!(leader.next(Vec::new(), &mut response, &progress).is_err());
     }
 

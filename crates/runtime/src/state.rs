@@ -116,7 +116,7 @@ mod tests {
             state.forget("3-part-0").unwrap();
             state.forget("3-part-0").unwrap();
             let error = state.get("3-part-0").err().unwrap();
-            assert!(error.message.contains("nothing is kept as 3-part-0"), "{}", error.message);
+            assert!(error.message().contains("nothing is kept as 3-part-0"), "{}", error.message());
         }
         fs::create_dir(folder.path().join("state/4")).unwrap();
         let state = State::new(Resources::default(), folder.path());

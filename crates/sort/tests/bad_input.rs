@@ -18,7 +18,11 @@ fn a_file_that_is_cut_short_is_named_with_its_size() {
     let workspace = Workspace::new();
     std::fs::write(workspace.path("cut.dat"), [1; 1234]).unwrap();
     let error = run(&workspace.request(&[&workspace.path("cut.dat")], 1, PLENTY)).unwrap_err();
-    assert!(error.message.contains("cut.dat has 1234 bytes, 34 more than"), "{}", error.message);
+    assert!(
+        error.message().contains("cut.dat has 1234 bytes, 34 more than"),
+        "{}",
+        error.message()
+    );
     assert_eq!(error.kind, ErrorKind::Input);
 }
 
@@ -27,8 +31,9 @@ fn too_little_memory_is_refused_with_the_remedy() {
     let workspace = Workspace::new();
     let path = workspace.write("input", &made(KINDS[1], 100_000, 1));
     let error = run(&workspace.request(&[&path], 2, 8 << 20)).unwrap_err();
-    assert!(error.message.contains("raise --memory"), "{}", error.message);
-    let (_, rest) = error.message.split_once("at least ").unwrap();
+    assert!(error.message().contains("raise --memory"), "{}", error.message());
+    let message = error.message();
+    let (_, rest) = message.split_once("at least ").unwrap();
     let mib: f64 = rest.split_once(" MiB").unwrap().0.parse().unwrap();
     assert!(run(&workspace.request(&[&path], 2, (mib as u64) << 20)).is_ok());
     assert!(run(&workspace.request(&[&path], 2, (mib as u64 - 8) << 20)).is_err());
@@ -47,7 +52,7 @@ fn each_failing_step_is_reported_in_a_line_that_names_the_file() {
             match cuesta_sort::run_on(&disk, 0, &request, &Progress::default()) {
                 Ok(_) => break,
                 Err(error) => {
-                    let text = &error.message;
+                    let text = &error.message();
                     assert_eq!(error.kind, ErrorKind::System, "{text}");
                     let named = ["/input", "sorted.dat", "sort.runs"];
                     assert!(named.iter().any(|name| text.contains(name)), "{text}");
@@ -83,5 +88,5 @@ fn an_answer_with_an_incomplete_record_cannot_be_verified() {
     std::fs::write(workspace.path("answer/sorted.dat"), [1; 999]).unwrap();
     let request = workspace.request(&[&path], 2, PLENTY);
     let error = cuesta_sort::verify(&request, &Progress::default()).unwrap_err();
-    assert!(error.message.contains("sorted.dat has 999 bytes"), "{}", error.message);
+    assert!(error.message().contains("sorted.dat has 999 bytes"), "{}", error.message());
 }

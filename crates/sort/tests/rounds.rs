@@ -84,7 +84,7 @@ fn ranks_that_cannot_hold_the_records_are_refused() {
             &mut Response::default(),
             &Progress::default(),
         );
-        next.err().map(|error| error.message)
+        next.err().map(|error| error.message())
     };
     assert!(refused(64 << 20).unwrap().contains("use --engine native"));
     assert_eq!(refused(65 << 20), None);

@@ -71,6 +71,6 @@ fn an_answer_that_was_not_created_cannot_be_written() {
     let workspace = Workspace::new();
     let error =
         shares::write(&[], &workspace.path("nowhere"), 0, &Progress::default()).unwrap_err();
-    assert!(error.message.contains("nowhere/sorted.dat"), "{}", error.message);
+    assert!(error.message().contains("nowhere/sorted.dat"), "{}", error.message());
     assert!(shares::cuts(&mut [], shares::PARTS_MAX + 1).is_err());
 }

@@ -347,7 +347,7 @@ mod tests {
         fs::create_dir(&tier).unwrap();
         fs::set_permissions(&tier, Permissions::from_mode(0o755)).unwrap();
         let error = MemoryTier::open(&tier, Steps::default()).unwrap_err();
-        assert!(error.message.contains("its owner alone"), "{}", error.message);
+        assert!(error.message().contains("its owner alone"), "{}", error.message());
     }
 
     proptest! {

@@ -125,10 +125,11 @@ impl fmt::Display for StorePath {
 }
 
 impl TryFrom<String> for StorePath {
-    type Error = Error;
+    /// The sentence of the error: that of a message names the operation.
+    type Error = String;
 
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
+    fn try_from(text: String) -> std::result::Result<Self, String> {
+        text.parse().map_err(|error: Error| error.sentence())
     }
 }
 

@@ -154,12 +154,12 @@ mod tests {
 
     #[test]
     fn an_invalid_trace_is_refused_with_its_line() {
-        assert!(of("hello\n").unwrap_err().message.contains("no trace"));
+        assert!(of("hello\n").unwrap_err().message().contains("no trace"));
         for line in
             ["", "0\ta\t0", "x\ta\t0\t1", "0\ta\tb\t1", "0\ta\t0\t0", "0\ta\t0\t-1", "0\t1\t2"]
         {
             let error = of(&format!("{HEADER}\n0\ta\t0\t1\n{line}\n")).unwrap_err();
-            assert!(error.message.contains("line 3"), "{line:?}: {}", error.message);
+            assert!(error.message().contains("line 3"), "{line:?}: {}", error.message());
         }
     }
 }

@@ -266,7 +266,7 @@ impl Reply {
     /// Creates the reply for an error.
     pub fn refused(error: &Error) -> Self {
         let is_input = error.kind == cuesta_core::error::ErrorKind::Input;
-        Self::Refused { error: error.message.clone(), is_input, errno: error.errno }
+        Self::Refused { error: error.sentence(), is_input, errno: error.errno }
     }
 }
 
@@ -318,11 +318,7 @@ pub fn receive(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Option
 /// # Errors
 /// `Input` for text that is not such a message.
 pub fn parsed<T: DeserializeOwned>(text: &[u8]) -> Result<T> {
-    serde_json::from_slice(&from_json(text)).map_err(|error| {
-        // The error of an invalid path already names the operation.
-        let text = error.to_string();
-        Error::input("store", text.strip_prefix("store: ").unwrap_or(&text))
-    })
+    serde_json::from_slice(&from_json(text)).map_err(|error| Error::input("store", error))
 }
 
 /// Parses a client's question and serialises it again, for fuzzing.

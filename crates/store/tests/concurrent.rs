@@ -53,7 +53,11 @@ fn run(policy: PolicyName, blocks: u64, seed: u64) {
                             }
                             Err(error) => {
                                 refused.fetch_add(1, Ordering::Relaxed);
-                                assert!(error.message.contains("was changed"), "{}", error.message);
+                                assert!(
+                                    error.message().contains("was changed"),
+                                    "{}",
+                                    error.message()
+                                );
                             }
                         },
                     }

@@ -222,8 +222,8 @@ fn a_folder_with_files_of_a_stranger_is_refused_unchanged() {
         plant(&mut draw, vec![place.memory()], &place.path("outside"));
         let before = listing(place.root.path());
         let error = place.serve("under", || panic!("tree {tree} was taken over")).unwrap_err();
-        assert!(error.message.contains("$CUESTA_STORE"), "tree {tree}: {error}");
-        assert!(!error.message.contains('\n'));
+        assert!(error.message().contains("$CUESTA_STORE"), "tree {tree}: {error}");
+        assert!(!error.message().contains('\n'));
         assert_eq!(listing(place.root.path()), before, "tree {tree}: {error}");
     }
 }
@@ -290,7 +290,7 @@ fn links_in_the_place_of_folders_are_refused() {
         symlink(place.path("outside"), &path).unwrap();
         let before = listing(place.root.path());
         let error = place.serve("under", || panic!("{name} was followed")).unwrap_err();
-        assert!(error.message.contains("$CUESTA_STORE"), "{name}: {error}");
+        assert!(error.message().contains("$CUESTA_STORE"), "{name}: {error}");
         assert_eq!(listing(place.root.path()), before, "{name}: {error}");
         assert!(place.open("under").is_err());
     }
@@ -312,7 +312,7 @@ fn a_store_over_another_folder_does_not_flush_what_was_written_for_the_first() {
         &format!("--under {}", first.display()),
         "$CUESTA_STORE",
     ] {
-        assert!(error.message.contains(wanted), "{error}");
+        assert!(error.message().contains(wanted), "{error}");
     }
     let after = listing(place.root.path());
     assert_eq!(listing(&place.path("second")), BTreeMap::new());
@@ -371,7 +371,7 @@ fn a_folder_of_another_host_is_taken_up_and_a_newer_version_is_refused() {
     facts["schema"] = "cuesta.store-folder/2".into();
     fs::write(&marker, marker_text(&facts)).unwrap();
     let error = place.serve("under", || panic!("it was taken over")).unwrap_err();
-    assert!(error.message.contains("newer version"), "{error}");
+    assert!(error.message().contains("newer version"), "{error}");
 }
 
 /// Formats a marker with its schema first.

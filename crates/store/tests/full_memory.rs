@@ -216,7 +216,7 @@ fn a_block_with_holes_that_an_older_store_left_gets_memory_before_it_is_leased()
     let filler = small.fill(BLOCK / 2);
     let store = small.setting.store();
     let error = lease(&store).unwrap_err();
-    assert!(error.message.contains("No space"), "{error}");
+    assert!(error.message().contains("No space"), "{error}");
     fs::remove_file(filler).unwrap();
     let BlockLease::Memory(_, path) = lease(&store).unwrap() else { panic!("it has room") };
     assert!(has_memory(&path));

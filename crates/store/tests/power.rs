@@ -121,7 +121,7 @@ fn check(
     permitted: &[Content],
 ) -> std::result::Result<(), String> {
     let present = match store.facts(&at(name)) {
-        Ok(_) => Some(read(store, name).map_err(|error| error.message)?),
+        Ok(_) => Some(read(store, name).map_err(|error| error.message())?),
         Err(_) => None,
     };
     if permitted.iter().any(|seed| seed.map(content) == present) {

@@ -107,7 +107,7 @@ fn a_file_that_changes_while_it_is_open_is_an_error_and_then_another_file() {
     // Blocks in memory are of the opened version; other blocks can no longer be read.
     assert_eq!(fs::read(&path).unwrap(), old[..1000]);
     let error = store.lease(BlockKey { index: 1, ..first }).unwrap_err();
-    assert!(error.message.contains("cuesta:///a was changed"), "{}", error.message);
+    assert!(error.message().contains("cuesta:///a was changed"), "{}", error.message());
     assert_eq!(read(&store, "a").unwrap(), new);
     store.release(first);
     store.close(file.number);
@@ -120,7 +120,7 @@ fn a_file_that_changes_while_it_is_open_is_an_error_and_then_another_file() {
     fs::rename(under.join("b"), under.join("a")).unwrap();
     assert_eq!(read(&store, "a").unwrap(), old);
     fs::remove_file(under.join("a")).unwrap();
-    assert!(read(&store, "a").unwrap_err().message.contains("check the path"));
+    assert!(read(&store, "a").unwrap_err().message().contains("check the path"));
 }
 
 /// Two changes within a tick of the clock have the same time: neither hides the other.

@@ -69,8 +69,8 @@ fn a_part_is_swept_where_its_store_is_certainly_dead_and_nowhere_else() {
     assert_eq!((listed.len(), left(&folder).len()), (5, 5));
     let refused = store.remove_name(&at("d")).unwrap_err();
     assert_eq!(refused.errno, Some(libc::ENOTEMPTY));
-    assert!(refused.message.contains("4 parts of files"), "{}", refused.message);
-    assert!(refused.message.contains("cuesta store sweep"), "{}", refused.message);
+    assert!(refused.message().contains("4 parts of files"), "{}", refused.message());
+    assert!(refused.message().contains("cuesta store sweep"), "{}", refused.message());
     let now: Vec<Vec<u8>> = left(&folder).into_keys().collect();
     assert!(!now.contains(&names[1].clone().into_bytes()));
     // Unknown parts are removed by their age or by name; the part of a running store is not.

@@ -120,7 +120,7 @@ fn a_file_that_is_only_in_memory_is_never_evicted() {
         assert_eq!(read(&store, "other").unwrap(), bytes(3, 9000));
         assert!(store.counts().used_bytes <= 5 * BLOCK);
     }
-    assert!(store.free(&at("dirty")).unwrap_err().message.contains("in memory alone"));
+    assert!(store.free(&at("dirty")).unwrap_err().message().contains("in memory alone"));
     assert_eq!(read(&store, "memory").unwrap(), bytes(1, 1500));
     assert_eq!(read(&store, "dirty").unwrap(), bytes(2, 1500));
     assert_eq!(store.flush(None).unwrap(), 1500);
@@ -142,7 +142,7 @@ fn a_file_without_room_in_memory_is_written_to_the_under_level_or_refused() {
     let setting = Setting::new(3);
     let store = setting.store();
     let error = write(&store, "a", &bytes(1, 3500), WriteMode::Memory).unwrap_err();
-    assert!(error.message.contains("no room for cuesta:///a"), "{}", error.message);
+    assert!(error.message().contains("no room for cuesta:///a"), "{}", error.message());
     assert_eq!(store.counts().used_bytes, 0);
 }
 
@@ -280,7 +280,7 @@ fn a_folder_is_renamed_with_its_dirty_files() {
     assert_eq!(read(&store, "f/e/b").unwrap(), bytes(2, 1500));
     assert_eq!((store.audit(true).files, store.audit(true).lost.len()), (2, 0));
     write(&store, "f/c", &bytes(3, 500), WriteMode::Memory).unwrap();
-    assert!(store.rename(&at("f"), &at("d")).unwrap_err().message.contains("f/c is in memory"));
+    assert!(store.rename(&at("f"), &at("d")).unwrap_err().message().contains("f/c is in memory"));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_file_changed_by_another_program_is_not_overwritten() {
     write(&store, "a", &bytes(1, 1500), WriteMode::Back).unwrap();
     setting.write("a", b"theirs");
     let error = store.flush(None).unwrap_err();
-    assert!(error.message.contains("a was changed on the under level"), "{}", error.message);
+    assert!(error.message().contains("a was changed on the under level"), "{}", error.message());
     assert_eq!(under(&setting, "a").unwrap(), b"theirs");
     assert_eq!(read(&store, "a").unwrap(), bytes(1, 1500));
     fs::remove_file(setting.folder.path().join("under/a")).unwrap();
@@ -327,7 +327,7 @@ fn an_audit_names_lost_files_and_files_that_other_programs_changed() {
     // A damaged block of a file that exists nowhere else is reported to all readers.
     assert_eq!(store.scrub().len(), 8);
     let error = read(&store, "memory").unwrap_err();
-    assert!(error.message.contains("of cuesta:///memory was lost"), "{}", error.message);
+    assert!(error.message().contains("of cuesta:///memory was lost"), "{}", error.message());
     assert_eq!(read(&store, "good").unwrap(), bytes(4, 1500));
 }
 

@@ -155,7 +155,7 @@ def _peers(peers: dict[str, Any]) -> Iterator[str]:
         yield f"          the last {peers['last_refusal']}"
     if peers["losses"]:
         yield f"lost      {peers['losses']:,} openings and reads failed, the last for"
-        yield f"          {peers['last_loss'].removeprefix('store: ')}"
+        yield f"          {peers['last_loss']}"
 
 
 def _state(member: dict[str, Any]) -> str:

@@ -96,7 +96,7 @@ class Connection:
             reply["payload"] = self._receive(payload)
             self._unanswered -= 1
         if "error" in reply:
-            raise Refusal(reply["error"], reply.get("errno"))
+            raise Refusal(f"store: {reply['error']}", reply.get("errno"))
         return reply
 
     def _check_process(self) -> None:

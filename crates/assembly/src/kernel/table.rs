@@ -371,6 +371,6 @@ mod tests {
         assert_eq!((table.solid(seven, u32::MAX), table.count(seven)), (true, COUNT_MAX));
         table.add(9, 0, COUNT_MAX);
         assert_eq!((table.count(nine), table.inside(nine)), (COUNT_MAX, 3));
-        assert!(table.reserve(1 << 20).unwrap_err().message.contains("raise --memory"));
+        assert!(table.reserve(1 << 20).unwrap_err().message().contains("raise --memory"));
     }
 }

@@ -179,6 +179,6 @@ mod tests {
         let divided: Vec<_> =
             all.iter().map(|share| divide(&params, share, to, &Progress::default())).collect();
         let error = divided.into_iter().find_map(std::result::Result::err).unwrap();
-        assert!(error.message.contains("record 51, base 5"), "{} {last:?}", error.message);
+        assert!(error.message().contains("record 51, base 5"), "{} {last:?}", error.message());
     }
 }

@@ -358,7 +358,7 @@ mod tests {
                 _ => None,
             };
             let error = Text::read(&path, &budget, claim).map(|_| ()).unwrap_err();
-            assert!(error.message.contains(what), "{}", error.message);
+            assert!(error.message().contains(what), "{}", error.message());
         }
     }
 }

@@ -68,7 +68,7 @@ pub fn run(request: &Request) {
 }
 
 pub fn refused(request: &Request) -> String {
-    let text = cuesta_images::run(request, &Progress::default()).unwrap_err().message;
+    let text = cuesta_images::run(request, &Progress::default()).unwrap_err().message();
     assert!(!text.contains('\n'), "{text}");
     text
 }

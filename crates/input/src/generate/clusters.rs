@@ -334,6 +334,6 @@ mod tests {
     fn more_pairs_than_exist_are_refused() {
         let params = Params { pairs: Some(1_000_000), ..params(PathBuf::from("/nowhere")) };
         let error = write(&params, &Progress::default()).unwrap_err();
-        assert!(error.message.contains("--pairs"), "{}", error.message);
+        assert!(error.message().contains("--pairs"), "{}", error.message());
     }
 }

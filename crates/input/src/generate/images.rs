@@ -195,7 +195,7 @@ mod tests {
             (r#"{"output": "x", "images": 1, "noise": -1}"#, "--noise is -1"),
         ] {
             let params: Params = serde_json::from_str(text).unwrap();
-            assert!(params.check().unwrap_err().message.contains(expected), "{text}");
+            assert!(params.check().unwrap_err().message().contains(expected), "{text}");
         }
     }
 }

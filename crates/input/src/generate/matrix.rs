@@ -223,7 +223,7 @@ mod tests {
             (Params { missing: 1.0, ..good.clone() }, "--missing is 1"),
         ] {
             let error = matrix(&bad).unwrap_err();
-            assert!(error.message.contains(expected), "{}", error.message);
+            assert!(error.message().contains(expected), "{}", error.message());
         }
     }
 }

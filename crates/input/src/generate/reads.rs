@@ -374,7 +374,7 @@ mod tests {
             (r#"{"output": "x", "bases": 1000, "fragment": 50}"#, "--fragment is 50"),
         ] {
             let params: Params = serde_json::from_str(text).unwrap();
-            assert!(params.check().unwrap_err().message.contains(expected), "{text}");
+            assert!(params.check().unwrap_err().message().contains(expected), "{text}");
         }
     }
 }

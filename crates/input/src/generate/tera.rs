@@ -264,6 +264,6 @@ mod tests {
     #[test]
     fn numbers_beyond_those_of_teragen_are_refused() {
         let params = Params { first: u64::MAX, rows: 1, ..params(KeyDistribution::Tera) };
-        assert!(params.check().unwrap_err().message.contains("--first"));
+        assert!(params.check().unwrap_err().message().contains("--first"));
     }
 }

@@ -378,8 +378,8 @@ mod tests {
     #[test]
     fn a_duplicate_row_and_too_many_clusters_are_refused() {
         let error = push_all(&[(3, 1, 1), (3, 1, 1)]).unwrap_err();
-        assert!(error.message.contains("pair 3 1 is given twice"), "{}", error.message);
+        assert!(error.message().contains("pair 3 1 is given twice"), "{}", error.message());
         let error = push_all(&[(3, 1, 1), (3, 1, 2), (3, 1, 3), (3, 1, 4)]).unwrap_err();
-        assert!(error.message.contains("more than 3 clusters"), "{}", error.message);
+        assert!(error.message().contains("more than 3 clusters"), "{}", error.message());
     }
 }

@@ -284,6 +284,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "a file where a folder should be").unwrap();
         let error = write_all(folder.path(), 2).unwrap_err();
-        assert!(error.message.contains("output.pairs: creating"), "{}", error.message);
+        assert!(error.message().contains("output.pairs: creating"), "{}", error.message());
     }
 }

@@ -271,7 +271,7 @@ mod tests {
         }
         for chunk in [0, 3, 4, 8] {
             let error = reader.read(&place, chunk, &mut out).unwrap_err();
-            assert!(error.message.contains("missing"), "{}", error.message);
+            assert!(error.message().contains("missing"), "{}", error.message());
         }
     }
 
@@ -289,7 +289,7 @@ mod tests {
             assert_eq!(out, expected);
         }
         let error = reader.read_fixed(&place, 5, 2, &mut out).unwrap_err();
-        assert!(error.message.contains("missing"), "{}", error.message);
+        assert!(error.message().contains("missing"), "{}", error.message());
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             let mut out = Vec::new();
             let error = ShardReader::default().read(&place, 0, &mut out).unwrap_err();
-            assert!(error.message.contains("load the text again"), "{}", error.message);
+            assert!(error.message().contains("load the text again"), "{}", error.message());
         }
     }
 }

@@ -93,7 +93,7 @@ mod tests {
         let path = folder.path().join("0");
         let refused = |what: &str| {
             let error = read(&path, 1).unwrap_err();
-            assert!(error.message.contains(what), "{error}");
+            assert!(error.message().contains(what), "{error}");
         };
         refused("0 is damaged: it is missing");
         let mut packed = zstd::bulk::compress(&plain(1, &[2], "ab"), 1).unwrap();

@@ -112,7 +112,7 @@ mod tests {
             (["one", "copy"], "have the same content"),
         ] {
             let error = check(&["two", names[0], names[1]]).unwrap_err();
-            assert!(error.message.contains(what), "{names:?}: {}", error.message);
+            assert!(error.message().contains(what), "{names:?}: {}", error.message());
         }
     }
 }

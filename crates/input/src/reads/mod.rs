@@ -301,9 +301,9 @@ mod tests {
                 Err(error) => {
                     if block_bytes.is_some() {
                         // The next call returns the same error.
-                        assert_eq!(reads.next(&mut batch).unwrap_err().message, error.message);
+                        assert_eq!(reads.next(&mut batch).unwrap_err().message(), error.message());
                     }
-                    all.2 = Some(error.message);
+                    all.2 = Some(error.message());
                     return all;
                 }
             }

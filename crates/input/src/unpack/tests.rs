@@ -67,7 +67,7 @@ fn read(bytes: &[u8]) -> io::Result<(CompressionFormat, Vec<u8>)> {
 fn kind(error: &io::Error) -> DamageKind {
     let refusal = failure("input", Path::new("x.gz"), error);
     assert_eq!(refusal.kind, Kind::Input, "{error}");
-    assert!(refusal.message.starts_with("input: x.gz ") && refusal.message.contains("byte "));
+    assert!(refusal.message().starts_with("input: x.gz ") && refusal.message().contains("byte "));
     error.get_ref().unwrap().downcast_ref::<Damage>().unwrap().kind
 }
 

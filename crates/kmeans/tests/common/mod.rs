@@ -86,7 +86,7 @@ pub fn run(request: &Request) -> Response {
 }
 
 pub fn refused(request: &Request) -> String {
-    cuesta_kmeans::run(request, &Progress::default()).unwrap_err().message
+    cuesta_kmeans::run(request, &Progress::default()).unwrap_err().message()
 }
 
 pub fn verify(request: &Request) -> Verdict {

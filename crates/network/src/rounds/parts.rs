@@ -110,6 +110,6 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path().join(FOLDER)).unwrap().count(), 0);
         put(folder.path(), 0, "a");
         let error = join(folder.path(), 2, &folder.path().join("all")).unwrap_err();
-        assert!(error.message.contains("parts/1 is not there; choose an output"), "{error}");
+        assert!(error.message().contains("parts/1 is not there; choose an output"), "{error}");
     }
 }

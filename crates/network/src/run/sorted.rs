@@ -304,7 +304,7 @@ mod tests {
                 Err(error) => error,
                 Ok(sorted) => sorted.stream().unwrap().find_map(Result::err).unwrap(),
             };
-            assert!(error.message.contains("twice"), "{}", error.message);
+            assert!(error.message().contains("twice"), "{}", error.message());
         }
     }
 

@@ -60,7 +60,7 @@ pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<
 fn judge<T>(path: &Path, read: Result<T>) -> Result<std::result::Result<T, String>> {
     match read {
         Ok(found) => Ok(Ok(found)),
-        Err(error) if error.kind == ErrorKind::Input => Ok(Err(error.message)),
+        Err(error) if error.kind == ErrorKind::Input => Ok(Err(error.message())),
         Err(_) if !path.exists() => Ok(Err(format!("{} is missing", path.display()))),
         Err(error) => Err(error),
     }

@@ -178,7 +178,7 @@ mod tests {
             ("a\tb\n1\t1234567890123456789\n", "expected a whole number"),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.message.contains(expected), "{text:?}: {}", error.message);
+            assert!(error.message().contains(expected), "{text:?}: {}", error.message());
         }
     }
 }

@@ -66,9 +66,7 @@ pub fn accepted(answer: Option<Reply>) -> io::Result<Reply> {
     match answer {
         None => Err(ended()),
         Some(Reply::Refused { errno: Some(errno), .. }) => Err(io::Error::from_raw_os_error(errno)),
-        Some(Reply::Refused { error, .. }) => {
-            Err(io::Error::other(error.trim_start_matches("store: ").to_owned()))
-        }
+        Some(Reply::Refused { error, .. }) => Err(io::Error::other(error)),
         Some(reply) => Ok(reply),
     }
 }

@@ -209,15 +209,14 @@ impl Client {
 /// `InvalidInput` for text that is no path of a store.
 pub fn path_of(uri: &str) -> io::Result<StorePath> {
     uri.parse().map_err(|error: cuesta_core::Error| {
-        let text = error.message.trim_start_matches("store: ").to_owned();
-        io::Error::new(ErrorKind::InvalidInput, text)
+        io::Error::new(ErrorKind::InvalidInput, error.sentence())
     })
 }
 
 /// Error of a store that refuses, though the under level may have a file of that name: the current
 /// one is in another store.
 fn refused(error: &str) -> io::Error {
-    io::Error::other(error.trim_start_matches("store: ").to_owned())
+    io::Error::other(error.to_owned())
 }
 
 /// Returns the index of the connection for a path.

@@ -75,9 +75,8 @@ impl Session {
         let Some(Reply::Status(status)) = connection.ask(&Question::Status)? else {
             return Err(none("no store answers"));
         };
-        let under = PosixUnder::open(&status.under).map_err(|error| {
-            io::Error::other(error.message.trim_start_matches("store: ").to_owned())
-        })?;
+        let under =
+            PosixUnder::open(&status.under).map_err(|error| io::Error::other(error.sentence()))?;
         let half = status.memory_bytes / status.block_bytes.max(1) / 2;
         let connections: [_; CONNECTIONS] = Default::default();
         *lock(&connections[0]) = Some(connection);
@@ -188,8 +187,7 @@ impl Session {
                 return Ok(Leased::NoRoom);
             }
             Reply::Refused { error, is_input: true, .. } => {
-                let text = error.trim_start_matches("store: ").to_owned();
-                return Err(io::Error::new(ErrorKind::InvalidData, text));
+                return Err(io::Error::new(ErrorKind::InvalidData, error));
             }
             // If the store cannot read the block, the reader gets the cause from the under level.
             _ => return Ok(Leased::NoRoom),

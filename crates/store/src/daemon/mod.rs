@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
 use cuesta_core::budget::human;
+use cuesta_core::error::Failure;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
@@ -159,7 +160,7 @@ impl Daemon {
         self.store.end_write_back();
         if !self.is_stopping.load(Ordering::Relaxed) {
             self.drain_within(grace).inspect_err(|error| {
-                let _ = folder.note_remaining(&error.message);
+                let _ = folder.note_remaining(&error.message());
             })?;
         }
         if let Some(peers) = self.store.peers() {
@@ -227,9 +228,9 @@ impl Daemon {
                 "{} files are not on the under level yet ({}): {}",
                 dirty.len(),
                 names.join(", "),
-                error.message.trim_start_matches("store: "),
+                error.sentence(),
             );
-            Error { message: format!("store: {text}"), ..error }
+            Error { failure: Failure::Sentence(text), ..error }
         })?;
         Ok(())
     }
@@ -471,7 +472,7 @@ mod tests {
         with_daemon(|memory, under| {
             let (progress, ready) = (Progress::default(), || panic!("it must not be ready"));
             let error = serve(memory, under, OPTIONS, &progress, ready).unwrap_err();
-            assert!(error.message.contains("runs in"), "{}", error.message);
+            assert!(error.message().contains("runs in"), "{}", error.message());
             Client::connect(memory).ask(&Question::Ping);
         });
     }

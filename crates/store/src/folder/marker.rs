@@ -170,7 +170,7 @@ mod tests {
         ] {
             let text = serde_json::to_vec(&changed).unwrap();
             let error = FolderMarker::parse(&text, Path::new("/a")).unwrap_err();
-            assert!(error.message.contains(wanted), "{error}");
+            assert!(error.message().contains(wanted), "{error}");
         }
     }
 

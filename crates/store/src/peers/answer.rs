@@ -214,7 +214,7 @@ fn yes_or_no(is_yes: bool) -> PeerReply {
 
 fn refused(error: &Error) -> PeerReply {
     let is_input = error.kind == Kind::Input;
-    PeerReply::Refused { error: error.message.clone(), is_input, errno: error.errno }
+    PeerReply::Refused { error: error.sentence(), is_input, errno: error.errno }
 }
 
 fn is_end(error: &io::Error) -> bool {

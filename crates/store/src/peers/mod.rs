@@ -247,7 +247,7 @@ impl Peers {
             Ok(PeerReply::Moved { bytes }) => Ok(bytes),
             Ok(PeerReply::Refused { error, is_input, errno }) => {
                 let kind = if is_input { Kind::Input } else { Kind::System };
-                Err(Error { kind, message: error, errno })
+                Err(Error { errno, ..Error::new(kind, OPERATION, error) })
             }
             Ok(PeerReply::Absent) => {
                 let text = format!("the store at {owner} does not have the file any more");
@@ -296,7 +296,7 @@ impl Peers {
         );
         let error = Error { errno: Some(libc::EIO), ..Error::input(OPERATION, text) };
         let mut losses = lock(&self.losses);
-        *losses = (losses.0 + 1, Some(error.message.clone()));
+        *losses = (losses.0 + 1, Some(error.sentence()));
         error
     }
 

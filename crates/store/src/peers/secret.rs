@@ -159,7 +159,7 @@ mod tests {
         ] {
             write(&path, text, mode);
             let error = SecretFile::open(&path).err().unwrap();
-            assert!(error.message.contains(expected), "{}", error.message);
+            assert!(error.message().contains(expected), "{}", error.message());
         }
     }
 

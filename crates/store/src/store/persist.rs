@@ -190,7 +190,7 @@ impl Store {
         if persisted.is_ok() {
             self.publish_name(&path);
         }
-        *lock(&self.last_failure) = persisted.as_ref().err().map(|error| error.message.clone());
+        *lock(&self.last_failure) = persisted.as_ref().err().map(|error| error.message());
         persisted
     }
 

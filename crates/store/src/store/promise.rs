@@ -301,6 +301,6 @@ mod tests {
         for mode in WriteMode::ALL {
             assert_eq!(mode.name().parse::<WriteMode>().unwrap(), mode);
         }
-        assert!("both".parse::<WriteMode>().unwrap_err().message.contains("write mode both"));
+        assert!("both".parse::<WriteMode>().unwrap_err().message().contains("write mode both"));
     }
 }

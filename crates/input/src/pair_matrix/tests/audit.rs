@@ -60,7 +60,7 @@ fn nothing_can_be_changed_in_any_file() {
             }
             fs::create_dir_all(more.parent().unwrap()).unwrap();
             fs::write(&more, "{}").unwrap();
-            assert!(audit(&path).unwrap_err().message.contains("does not belong"), "{name}");
+            assert!(audit(&path).unwrap_err().message().contains("does not belong"), "{name}");
             fs::remove_file(more).unwrap();
         }
         audit(&path).unwrap();

@@ -11,7 +11,7 @@ fn a_duplicate_row_is_an_error_and_leaves_nothing() {
         let mut doubled = rows.clone();
         doubled.insert(places[1], rows[places[0]].clone());
         let error = write(&path, options(&DENSE, folder.path()), memory, &doubled).unwrap_err();
-        assert!(error.message.contains("is given twice; remove"), "{}", error.message);
+        assert!(error.message().contains("is given twice; remove"), "{}", error.message());
         let _ = fs::remove_dir_all(folder.path().join("scratch"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -24,7 +24,7 @@ fn bad_options_are_reported() {
     let good = options(&DENSE, folder.path());
     let try_with = |options: WriterOptions, memory: u64, path: &Path| {
         let budget = Budget::new(memory);
-        Writer::create(path, options, &budget).map(|_| ()).unwrap_err().message
+        Writer::create(path, options, &budget).map(|_| ()).unwrap_err().message()
     };
     let message = try_with(good.clone(), 5 * MIB, &path);
     assert!(message.contains("raise --memory or lower --threads"), "{message}");
@@ -68,7 +68,7 @@ fn damage_is_noticed_wherever_it_is() {
             match read(&path, &ALL) {
                 Ok(found) => assert!(found == rows, "{name}"),
                 Err(error) => {
-                    assert!(error.message.contains("again"), "{name}: {}", error.message);
+                    assert!(error.message().contains("again"), "{name}: {}", error.message());
                     refused += 1;
                 }
             }
@@ -96,8 +96,8 @@ fn foreign_groups_and_other_versions_are_refused() {
         assert!(root.contains(from), "{from} in {root}");
         fs::write(path.join("zarr.json"), root.replacen(from, to, 1)).unwrap();
         let error = PairMatrix::open(&path).map(|_| ()).unwrap_err();
-        assert!(error.message.contains(expected), "{}", error.message);
+        assert!(error.message().contains(expected), "{}", error.message());
     }
     let error = PairMatrix::open(folder.path()).map(|_| ()).unwrap_err();
-    assert!(error.message.contains("is not a pair matrix"), "{}", error.message);
+    assert!(error.message().contains("is not a pair matrix"), "{}", error.message());
 }

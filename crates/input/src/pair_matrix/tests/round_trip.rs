@@ -149,7 +149,7 @@ fn a_score_list_that_is_too_short_for_the_filter_is_reported() {
     write(&path, options(&DENSE, folder.path()), 400 * MIB, &rows_of(&DENSE, 1)[..9]).unwrap();
     let filter = Filter { score_index: 1, ..FilterParams::default().check().unwrap() };
     let error = read(&path, &Query { filter: Some(filter), need: Need::Row }).unwrap_err();
-    assert!(error.message.contains("has 1 scores per row"), "{}", error.message);
+    assert!(error.message().contains("has 1 scores per row"), "{}", error.message());
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn parameters_out_of_range_are_refused() {
         (params(CorrelationMethod::Pearson, 0.5, 1), "min-samples is 1"),
     ] {
         let error = Prepared::new(&matrix, &params, 1).unwrap_err();
-        assert!(error.message.contains(expected), "{}", error.message);
+        assert!(error.message().contains(expected), "{}", error.message());
     }
 }
 

@@ -292,7 +292,7 @@ mod tests {
         std::fs::write(&path, vec![b'x'; LINE_BYTES_MAX + 2 * READ_BYTES]).unwrap();
         let mut buffer = Buffer::default();
         let mut pieces = Pieces::open(&file_of(path), &complete_split, &mut buffer).unwrap();
-        assert!(pieces.next_piece().err().unwrap().message.contains("longer than"));
+        assert!(pieces.next_piece().err().unwrap().message().contains("longer than"));
 
         let path = folder.path().join("x.gz");
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

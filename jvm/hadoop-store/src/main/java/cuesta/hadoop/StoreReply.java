@@ -11,9 +11,8 @@ record StoreReply(Map<String, Object> fields, byte[] payload) {
   static StoreReply of(String text, byte[] payload) throws IOException {
     StoreReply reply = new StoreReply(Json.parse(text), payload);
     if (reply.fields.get("error") instanceof String error) {
-      String line = error.startsWith("store: ") ? error.substring("store: ".length()) : error;
       int errno = reply.fields.get("errno") instanceof Long number ? number.intValue() : 0;
-      throw new StoreRefusal(line, errno, Boolean.TRUE.equals(reply.fields.get("is_input")));
+      throw new StoreRefusal(error, errno, Boolean.TRUE.equals(reply.fields.get("is_input")));
     }
     return reply;
   }
