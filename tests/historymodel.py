@@ -14,8 +14,9 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
   other gets a conflict name: no acknowledged version is lost;
 - a version whose writer did not know what the under level has goes there under a conflict name,
   and where it is removed, what is there has the name;
-- of two renames at once of one file to one name, both may succeed; one that fails may have flushed
-  its files, and left a file of the under level under both names;
+- of two renames at once of one file to one name, or of two names to each other, both may succeed
+  where one has no effect; one that fails may have flushed its files, and left a file of the under
+  level under both names;
 - a program whose own store has ended reads the under level.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
@@ -160,8 +161,8 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
     """Mark changes of a name that overlap others, and reads that overlap changes.
 
     The promise says less of them. A read may come as early as the change that it overlaps;
-    `has_twin` is a rename that overlaps another one of the same file to the same name, `has_rival`
-    a change that gives a name to a version while another request changes that name.
+    `has_twin` is a rename that overlaps another one of the same two names, `has_rival` a change
+    that gives a name to a version while another request changes that name.
     """
 
     def marks(operation: Operation) -> dict[str, Any]:
@@ -178,9 +179,10 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
             and other.start < operation.end
             and operation.start < other.end
         ]
-        ends = ("do", "path", "target")
         has_twin = request["do"] == "rename" and any(
-            all(other.get(end) == request[end] for end in ends) for other in overlapping
+            other["do"] == "rename"
+            and {other["path"], other["target"]} == {request["path"], request["target"]}
+            for other in overlapping
         )
         has_rival = any(
             request[named] in (other["path"], other.get("target")) for other in overlapping

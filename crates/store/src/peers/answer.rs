@@ -100,8 +100,12 @@ impl Peers {
         }
         match question {
             PeerQuestion::Tell { update } => Ok(self.apply_update(caller, update)),
-            PeerQuestion::Name { path, file } => {
-                let superseded = lock(&self.directory).name(&caller.name, &path, file);
+            PeerQuestion::Name { path, file, start, number } => {
+                let mut directory = lock(&self.directory);
+                let superseded = match directory.is_current(&caller.name, start, number) {
+                    true => directory.name(&caller.name, &path, file),
+                    false => None,
+                };
                 Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded), again: false })
             }
             PeerQuestion::Later { files } => {
@@ -161,7 +165,10 @@ impl Peers {
         });
         let mut directory = lock(&self.directory);
         directory.note_return(&caller.name, last_return);
-        let superseded = directory.apply(&caller.name, update);
+        let superseded = match directory.is_current(&caller.name, update.start, update.number) {
+            true => directory.apply(&caller.name, update),
+            false => vec![],
+        };
         PeerReply::Heard { superseded, again: directory.lacks(&caller.name) }
     }
 

@@ -14,6 +14,8 @@ pub struct Directory {
     names: HashMap<StorePath, Vec<Named>>,
     /// The last known start of each member.
     starts: HashMap<String, u64>,
+    /// The last update of each member.
+    updates: HashMap<String, LastUpdate>,
     /// Number of the last return of each member.
     returns: HashMap<String, u64>,
     /// The view by which each member's state is complete.
@@ -23,6 +25,15 @@ pub struct Directory {
     forgotten: HashSet<String>,
     /// Number of names whose owner came back without them.
     lost: usize,
+}
+
+/// Numbers of the last update of a member.
+#[derive(Debug, Default)]
+struct LastUpdate {
+    start: u64,
+    number: u64,
+    /// Starts of the member before this one.
+    ended: HashSet<u64>,
 }
 
 #[derive(Debug)]
@@ -42,6 +53,20 @@ impl Directory {
         if self.returns.insert(member.to_owned(), number) != Some(number) {
             self.all_by.remove(member);
         }
+    }
+
+    /// Records the numbers of an update; returns whether no later one has arrived. The last one may
+    /// arrive twice.
+    pub fn is_current(&mut self, from: &str, start: u64, number: u64) -> bool {
+        let last = self.updates.entry(from.to_owned()).or_default();
+        if last.ended.contains(&start) || (last.start == start && number < last.number) {
+            return false;
+        }
+        if last.start != start {
+            last.ended.insert(last.start);
+        }
+        (last.start, last.number) = (start, number);
+        true
     }
 
     /// Applies a member's update; returns the files of the member that have been replaced
@@ -380,6 +405,19 @@ mod tests {
         directory.apply("x", all);
         assert!(!directory.lacks("x") && is_complete(&directory));
         assert!(matches!(directory.find(&path, ALL), NameState::Alone { .. }));
+    }
+
+    /// An update was sent while the network was cut, and its member gave it up; the system
+    /// delivered it once the network was whole, after later ones: a renamed file was there again,
+    /// and stayed. Checked histories found it.
+    #[test]
+    fn an_update_that_arrives_after_a_later_one_is_ignored() {
+        let mut directory = Directory::default();
+        assert!(directory.is_current("x", 7, 1) && directory.is_current("x", 7, 3));
+        assert!(directory.is_current("x", 7, 3) && directory.is_current("y", 7, 1));
+        assert!(!directory.is_current("x", 7, 2));
+        assert!(directory.is_current("x", 8, 1));
+        assert!(!directory.is_current("x", 7, 4) && directory.is_current("x", 8, 1));
     }
 
     /// A member that had not noticed yet that the store of a directory was started again published

@@ -4,6 +4,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::set_socket_linger;
+
 use super::frame::{Direction, parsed};
 use super::handshake::{self, PeerSession};
 use super::limits::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT};
@@ -143,6 +145,20 @@ impl Link {
     /// # Errors
     /// `TimedOut`; `UnexpectedEof` where the other end has closed; as [`Direction::receive`].
     pub fn ask(
+        &mut self,
+        question: &PeerQuestion,
+        keep_waiting: impl Fn() -> bool,
+        on_bytes: impl Fn(),
+    ) -> io::Result<PeerReply> {
+        let asked = self.ask_once(question, keep_waiting, on_bytes);
+        if asked.is_err() {
+            // The system would deliver the question once a network that was cut is whole again.
+            let _ = set_socket_linger(&self.stream, Some(Duration::ZERO));
+        }
+        asked
+    }
+
+    fn ask_once(
         &mut self,
         question: &PeerQuestion,
         keep_waiting: impl Fn() -> bool,

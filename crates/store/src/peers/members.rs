@@ -33,9 +33,16 @@ pub struct LocalMember {
     pub begun: Instant,
     /// Number of times that any member came back.
     pub returns: AtomicU64,
+    /// Number of updates that were sent to directories.
+    pub updates: AtomicU64,
 }
 
 impl LocalMember {
+    /// Returns the number of the next update of a directory.
+    pub fn next_update(&self) -> u64 {
+        self.updates.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Returns the time since the start of this member's clock.
     pub fn now(&self) -> Duration {
         self.begun.elapsed()

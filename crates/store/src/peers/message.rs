@@ -126,6 +126,8 @@ pub struct DirectoryUpdate {
     pub is_first: bool,
     /// Number of the member's start, which no other start has.
     pub start: u64,
+    /// Number of the update since that start: a connection that was cut may deliver an old one.
+    pub number: u64,
     /// Blocks that the member has gained.
     #[serde(rename = "here")]
     pub added: Vec<(FileId, u64)>,
@@ -182,7 +184,7 @@ pub enum PeerQuestion {
     },
     /// Updates the directory for the file of a path that is now only in the member's memory, ahead
     /// of the next full update.
-    Name { path: StorePath, file: Option<AloneFile> },
+    Name { path: StorePath, file: Option<AloneFile>, start: u64, number: u64 },
     /// Asks for the holders of some blocks, at most [`WHERE_MAX`](super::limits::WHERE_MAX).
     Where { file: FileId, indexes: Vec<u64> },
     /// Asks a directory for the owner of a memory-only file.

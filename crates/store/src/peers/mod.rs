@@ -128,6 +128,7 @@ impl Peers {
             secret: SecretFile::open(secret)?,
             begun: Instant::now(),
             returns: AtomicU64::new(0),
+            updates: AtomicU64::new(0),
         };
         let peers = Self {
             local: Arc::new(local),

@@ -88,9 +88,8 @@ impl Peers {
             let Some((member, sent)) = view.at(place).zip(state.sent.get_mut(number)) else {
                 continue;
             };
-            let (start, all_by) = (self.local.incarnation, Some(view.id));
-            let question =
-                PeerQuestion::Tell { update: DirectoryUpdate { start, all_by, ..none() } };
+            let update = self.numbered(DirectoryUpdate { all_by: Some(view.id), ..none() });
+            let question = PeerQuestion::Tell { update };
             let is_same = sent.incarnation == member.incarnation();
             let reply = is_same.then(|| member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply));
             if !matches!(reply, Some(Ok(PeerReply::Heard { again: false, .. }))) {
@@ -123,7 +122,8 @@ impl Peers {
                 None => Vec::from_iter(lock(&self.directory).name(self.name(), path, file.clone())),
                 Some(member) => {
                     let (path, file) = (path.clone(), file.clone());
-                    let question = PeerQuestion::Name { path, file };
+                    let DirectoryUpdate { start, number, .. } = self.numbered(none());
+                    let question = PeerQuestion::Name { path, file, start, number };
                     match member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
                         Ok(PeerReply::Heard { superseded, again: false }) => superseded,
                         _ => {
@@ -159,7 +159,7 @@ impl Peers {
         }
         let mut superseded = Vec::new();
         for update in difference(&sent.holdings, &wanted, is_first, view) {
-            let update = DirectoryUpdate { start: self.local.incarnation, ..update };
+            let update = self.numbered(update);
             superseded.extend(match member {
                 None => lock(&self.directory).apply(self.name(), update),
                 Some(member) => {
@@ -178,6 +178,12 @@ impl Peers {
         }
         *sent = Sent { incarnation, holdings: wanted, all_by: Some(view) };
         Some(superseded)
+    }
+
+    /// Gives an update the numbers by which a directory knows a later one.
+    fn numbered(&self, update: DirectoryUpdate) -> DirectoryUpdate {
+        let (start, number) = (self.local.incarnation, self.local.next_update());
+        DirectoryUpdate { start, number, ..update }
     }
 
     /// Returns the files, among these of this store, that lost their names, by the directories.

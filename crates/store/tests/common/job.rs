@@ -71,7 +71,7 @@ impl Job {
         for indexes in [side(true), side(false)] {
             let names: Vec<&str> = indexes.iter().map(|&i| self.stores[i].name.as_str()).collect();
             indexes.iter().for_each(|&index| self.write_members_of(index, &names));
-            indexes.iter().for_each(|&index| self.stores[index].wait_until_live(&names));
+            indexes.iter().for_each(|&index| self.stores[index].wait_until_listed(&names));
         }
     }
 
@@ -204,14 +204,26 @@ impl RunningStore {
 
     /// Waits until exactly these stores live, as seen by this one.
     pub fn wait_until_live(&self, names: &[&str]) {
+        self.wait_until_members(names, |member| member["is_live"] == true);
+    }
+
+    /// Waits until this store has exactly these members: others, taken for dead by a busy machine,
+    /// may come back until then.
+    fn wait_until_listed(&self, names: &[&str]) {
+        self.wait_until_members(names, |_| true);
+        self.wait_until_live(names);
+    }
+
+    fn wait_until_members(&self, names: &[&str], counts: impl Fn(&Value) -> bool) {
         let mut wanted: Vec<&str> = names.iter().copied().filter(|&n| n != self.name).collect();
         wanted.sort_unstable();
         wait_for(|| {
             let peers = self.peers();
             let members = peers["members"].as_array().unwrap();
-            let live = members.iter().filter(|member| member["is_live"] == true);
-            let live: Vec<&str> = live.map(|member| member["name"].as_str().unwrap()).collect();
-            (live == wanted).then_some(())
+            let counted = members.iter().filter(|member| counts(member));
+            let counted: Vec<&str> =
+                counted.map(|member| member["name"].as_str().unwrap()).collect();
+            (counted == wanted).then_some(())
         });
     }
 
