@@ -25,7 +25,8 @@ use crate::stages::local::Local;
 use crate::stages::short_contigs::ShortContigs;
 use crate::stages::workers::Workers;
 use crate::stages::write::{self, BEFORE_FOLDER, LastGraph};
-use cuesta_input::reads::{Pairing, ReadBatch, Reads, distinct, input_bytes};
+use cuesta_input::distinct::Distinct;
+use cuesta_input::reads::{Pairing, ReadBatch, Reads, input_bytes};
 
 /// Runs the workload on the threads of this process.
 ///
@@ -74,6 +75,10 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     Ok(response)
 }
 
+/// Files of reads, each of which counts once.
+const DISTINCT_READS: Distinct =
+    Distinct { operation: "input.reads", noun: "file of reads", compares_content: true };
+
 /// Plans the run, by the parameters and the first reads.
 ///
 /// # Errors
@@ -81,7 +86,7 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
 pub fn plan(context: &Context<'_>) -> Result<Plan> {
     let inputs = &context.request.inputs;
     let options = context.parameters::<AssembleParams>()?;
-    distinct::require(inputs)?;
+    DISTINCT_READS.require(inputs)?;
     if options.pairing().has_pairs() && options.singles >= inputs.len() {
         let text = format!("--singles is {}, of {} files", options.singles, inputs.len());
         return Err(Error::input("assemble", text));

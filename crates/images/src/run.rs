@@ -31,6 +31,14 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     Ok(response)
 }
 
+/// Returns sentences on the kinds of the images.
+///
+/// # Errors
+/// As [`list`], as far as the first pages show.
+pub fn recognised(request: &Request) -> Result<Vec<String>> {
+    cuesta_input::images::recognised(&request.inputs)
+}
+
 /// Opens the images.
 ///
 /// # Errors

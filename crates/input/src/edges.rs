@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::limits::{GENES_MAX, LINE_BYTES_MAX, READ_BYTES};
 use crate::names::{self, GeneNames};
 use crate::storage;
+use crate::table::fit::delimiter_name;
 use crate::table::{TableLine, ends_in_returns, fields, shown};
 use crate::unpack::{self, Unpacked};
 
@@ -26,6 +27,8 @@ pub use form::EdgesForm;
 const OPERATION: &str = "input.edges";
 /// Largest absolute score.
 const SCORE_MAX: f64 = 2000.0;
+/// Units of a score.
+const MILLION: f64 = 1e6;
 /// Bytes of an edge in memory, while all are told apart.
 const EDGE_BYTES: u64 = 48;
 
@@ -40,6 +43,8 @@ pub struct EdgeCounts {
     pub repeated: u64,
     /// Lines of a gene with itself, which are left out.
     pub loops: u64,
+    /// Edges whose score has more than six decimals and is rounded to millionths.
+    pub rounded: u64,
     /// Layout of the list, in words.
     pub layout: String,
 }
@@ -102,7 +107,7 @@ pub fn convert(
 ) -> Result<EdgeCounts> {
     let failed = |cause| Error::system(OPERATION, "writing", output, &cause);
     let mut out = BufWriter::with_capacity(READ_BYTES, File::create(output).map_err(failed)?);
-    let numbers: HashMap<&str, u32> = names.iter().zip(1..).collect();
+    let numbers = numbers_of(names)?;
     let mut scores: HashMap<(u32, u32, u32), (Micro, usize)> = HashMap::new();
     let mut counts =
         EdgeCounts { genes: names.len() as u64, layout: form.words(), ..EdgeCounts::default() };
@@ -120,7 +125,7 @@ pub fn convert(
             counts.loops += 1;
             return Ok(());
         }
-        let score = score_of(row[form.score], form)?;
+        let (score, is_rounded) = score_of(row[form.score], form)?;
         let cluster = form.cluster_of(row)?;
         if let Some((before, line)) = scores.insert((gene1, gene2, cluster), (score, number)) {
             if before != score {
@@ -135,11 +140,31 @@ pub fn convert(
             return Err("has more edges than fit in the memory; raise --memory".to_owned());
         }
         counts.edges += 1;
+        counts.rounded += u64::from(is_rounded);
         let line = form.kinc_line((gene1, gene2, cluster), score, row)?;
         out.write_all(&line).map_err(|cause| format!("cannot be converted: {cause}"))
     })?;
     out.flush().map_err(failed)?;
     Ok(counts)
+}
+
+/// Numbers of the genes by their names.
+///
+/// # Errors
+/// `Input` for a name that is there twice: an edge list goes by names.
+fn numbers_of(names: &GeneNames) -> Result<HashMap<&str, u32>> {
+    let mut numbers = HashMap::with_capacity(names.len());
+    for (name, number) in names.iter().zip(1u32..) {
+        if let Some(before) = numbers.insert(name, number) {
+            let text = format!(
+                "{} names gene {name:?} twice, as gene {before} and as gene {number}, and the \
+                 edges go by names; name each gene once",
+                names.path().display()
+            );
+            return Err(Error::input(OPERATION, text));
+        }
+    }
+    Ok(numbers)
 }
 
 fn name_of(field: &[u8]) -> std::result::Result<String, String> {
@@ -151,10 +176,11 @@ fn name_of(field: &[u8]) -> std::result::Result<String, String> {
     }
 }
 
-fn score_of(field: &[u8], form: &EdgesForm) -> std::result::Result<Micro, String> {
+/// The score of a field, and whether it is rounded to millionths.
+fn score_of(field: &[u8], form: &EdgesForm) -> std::result::Result<(Micro, bool), String> {
     let bare = fields::bare(field);
     if matches!(bare, b"" | b"NA" | b"NaN" | b"nan") {
-        return Ok(fixed::NAN);
+        return Ok((fixed::NAN, false));
     }
     let score = fields::number(bare, form.decimal).filter(|score| score.is_finite());
     let score = score.ok_or_else(|| format!("has {}, which is no score", shown(field)))?;
@@ -162,7 +188,9 @@ fn score_of(field: &[u8], form: &EdgesForm) -> std::result::Result<Micro, String
     if score.abs() > SCORE_MAX {
         return Err(format!("has the score {}, give at most {SCORE_MAX}", shown(field)));
     }
-    fixed::from_f64(score).ok_or_else(|| format!("has {}, which is no score", shown(field)))
+    let micro = fixed::from_f64(score);
+    let micro = micro.ok_or_else(|| format!("has {}, which is no score", shown(field)))?;
+    Ok((micro, f64::from(micro) / MILLION != score))
 }
 
 /// Calls `take` with number and fields of every row.
@@ -179,7 +207,13 @@ fn each_row(
         let row = fields::fields(text, form.delimiter);
         let checked = match row.len() == form.width {
             true => take(number, &row),
-            false => Err(format!("has {} fields, the lines before {}", row.len(), form.width)),
+            false => Err(format!(
+                "has {} fields, the lines before {}, separated by {}; complete the line, or leave \
+                 it out",
+                row.len(),
+                form.width,
+                delimiter_name(form.delimiter)
+            )),
         };
         checked.map_err(|what| at_line(path, number, &what))?;
     }
@@ -238,5 +272,51 @@ impl<'a> Lines<'a> {
             }
         }
         Ok(Some((self.number, &self.text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn converted(edges: &str, list: Option<&str>) -> Result<(EdgeCounts, String)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("e.txt"), edges).unwrap();
+        std::fs::write(path("names.txt"), list.unwrap_or_default()).unwrap();
+        let names = path(if list.is_some() { "names.txt" } else { "e.txt" });
+        let form = recognise(&path("e.txt")).unwrap().unwrap();
+        let names = GeneNames::read(&names, u64::MAX).unwrap();
+        let counts = convert(&path("e.txt"), &form, &names, &path("made.txt"), u64::MAX)?;
+        Ok((counts, std::fs::read_to_string(path("made.txt")).unwrap()))
+    }
+
+    /// Scores with more than six decimals were rounded without a word.
+    #[test]
+    fn scores_that_are_rounded_are_counted() {
+        let edges = "a\tb\t0.1234567\nc\ta\t0.123456\nc\tb\t0.5000000\nd\ta\t1e-7\nd\tb\tNA\n";
+        let (counts, made) = converted(&format!("source\ttarget\tscore\n{edges}"), None).unwrap();
+        assert_eq!((counts.edges, counts.rounded), (5, 2));
+        assert!(made.contains("0.123457"), "{made}");
+        let links = "protein1 protein2 combined_score\na b 999\nb c 700\na c 1\n";
+        assert_eq!(converted(links, None).unwrap().0.rounded, 0);
+    }
+
+    /// The edges of a name that a list has twice all went to the last of them.
+    #[test]
+    fn a_list_that_names_a_gene_twice_is_refused() {
+        let edges = "a\tb\t0.5\nc\ta\t0.25\n";
+        assert_eq!(converted(edges, Some("a\nb\nc\n")).unwrap().0.genes, 3);
+        let error = converted(edges, Some("a\nb\nc\na\n")).unwrap_err().message;
+        assert!(error.contains("names gene \"a\" twice, as gene 1 and as gene 4"), "{error}");
+        assert!(error.ends_with("name each gene once"), "{error}");
+    }
+
+    #[test]
+    fn a_line_of_another_length_is_refused_with_a_remedy() {
+        let edges = "a\tb\t0.5\n".repeat(form::LINES_MAX) + "c\t0.25\n";
+        let error = converted(&edges, Some("a\nb\nc\n")).unwrap_err().message;
+        assert!(error.contains("has 2 fields, the lines before 3, separated by tabs"), "{error}");
+        assert!(error.ends_with("complete the line, or leave it out"), "{error}");
     }
 }

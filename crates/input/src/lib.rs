@@ -8,6 +8,7 @@
 //! both readings.
 
 pub mod block_buffer;
+pub mod distinct;
 pub mod edges;
 pub mod files;
 pub mod filter;

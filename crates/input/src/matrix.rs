@@ -3,7 +3,8 @@
 //! The layout is recognised by [`crate::table::matrix`]: delimiter, decimal sign, header, columns
 //! that are no samples, GCT, GEO's series matrix. Without a header the samples are called `1`, `2`,
 //! ... Empty lines and a byte order mark are skipped, lines may end in LF, CRLF or CR, and the text
-//! may be compressed as [`crate::unpack`] says.
+//! may be compressed as [`crate::unpack`] says. Rows that count reads of no gene, such as HTSeq's
+//! `__no_feature`, are left out.
 //!
 //! The text passes through in blocks of lines, so that only the matrix and a few blocks of text are
 //! in memory, compressed or not.
@@ -13,8 +14,10 @@ mod decimal;
 mod gathering;
 mod layout;
 mod room;
+mod summaries;
 mod table;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::thread;
 
@@ -46,6 +49,8 @@ pub struct ExpressionMatrix {
     pub samples: Vec<String>,
     /// Values, gene after gene; NaN where missing, else finite.
     pub values: Vec<f64>,
+    /// Number of rows that count reads of no gene, such as `__no_feature`, and are left out.
+    pub left_out: u64,
 }
 
 impl ExpressionMatrix {
@@ -63,6 +68,12 @@ impl ExpressionMatrix {
         }
         self.values = turned;
         std::mem::swap(&mut self.genes, &mut self.samples);
+    }
+
+    /// Number of samples that have the name of one before them.
+    pub fn repeated_samples(&self) -> u64 {
+        let names: HashSet<&str> = self.samples.iter().map(String::as_str).collect();
+        (self.samples.len() - names.len()) as u64
     }
 
     /// Whether any value is missing.
@@ -194,7 +205,7 @@ fn join<T>(worker: thread::ScopedJoinHandle<T>) -> T {
 mod tests {
     use super::decimal::decimal;
     use super::*;
-    use crate::table::HeaderPresence;
+    use crate::table::{DecimalChoice, HeaderPresence};
     use proptest::prelude::*;
     use std::io::Write;
 
@@ -290,6 +301,107 @@ mod tests {
         ] {
             assert!(message(text).contains(expected), "{}", message(text));
         }
+    }
+
+    /// Columns whose fields are numbers and text by turns fitted no layout, so that counts of
+    /// featureCounts were refused for a chromosome, with `--columns` too. Annotations may now hold
+    /// anything, and so may columns that `--columns` leaves out.
+    #[test]
+    fn feature_counts_are_recognised_by_their_header() {
+        let text = "# Program:featureCounts v2.0.1; Command:\"a\" \"b\"\n\
+            Geneid\tChr\tStart\tEnd\tStrand\tLength\ts1.bam\ts2.bam\ts3.bam\n\
+            a\tchr1\t1\t9\t+\t8\t1\t2\t3\nb\tchr1;chr1\t1;5\t4;9\t-;-\t7\t4\t5\t6\n";
+        let matrix = matrix(text).unwrap();
+        assert_eq!(names(&matrix.samples), ["s1.bam", "s2.bam", "s3.bam"]);
+        assert_eq!(matrix.values, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let options = with_columns("7,s3.bam");
+        assert_eq!(parse("m", text.as_bytes(), &options).unwrap().values, [1.0, 3.0, 4.0, 6.0]);
+        let form = crate::table::matrix::recognise(text.as_bytes(), &options.table, &[]).unwrap();
+        let words = crate::table::wording::matrix(&form, Some(2), false);
+        assert!(words.contains("featureCounts, separated by tabs"), "{words}");
+        let commas = text.replace('\t', ",");
+        assert_eq!(parse("m", commas.as_bytes(), &options).unwrap().values, [1.0, 3.0, 4.0, 6.0]);
+    }
+
+    fn with_columns(columns: &str) -> Options {
+        let columns = Some(columns.to_owned());
+        Options { table: TableParams { columns, ..Default::default() }, ..Default::default() }
+    }
+
+    #[test]
+    fn columns_that_are_left_out_may_hold_anything() {
+        let text = b"id\tplace\ts1\tnote\ts2\na\t1\t1\t-\t2\nb\tx\t3\t5\t4\nc\t2;3\t5\t\t6\n";
+        for columns in ["s1,s2", "3,5"] {
+            let matrix = parse("m", text, &with_columns(columns)).unwrap();
+            assert_eq!(matrix.values, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        }
+        let error = parse("m", text, &with_columns("3-")).unwrap_err().message;
+        assert!(error.contains("line 2 of m has something other than a number"), "{error}");
+    }
+
+    /// The remedy for a column of text named the columns behind it, and led on to the next column
+    /// of text, and at the end to the last column again. Now it lists the samples.
+    #[test]
+    fn the_remedy_for_a_column_of_text_can_be_followed() {
+        for (text, remedy) in [
+            ("id\tkind\ts1\tnote\ts2\na\tx\t1\ty\t2\nb\tx\t3\ty\t4\n", "--columns 3,5"),
+            ("id\ts1\ts2\tnote\na\t1\t2\ty\nb\t3\t4\ty\n", "--columns 2-3"),
+            ("id\tLength\tx\ts1\na\t9\ty\t1\nb\t8\ty\t2\n", "--columns 4"),
+            ("id\tLength\tchr\na\t9\t1\nb\t8\t2\n", "give a table with a column of numbers"),
+        ] {
+            let error = message(text.as_bytes());
+            assert!(error.ends_with(remedy) || error.contains(remedy), "{error}");
+            if let Some((_, columns)) = remedy.split_once("--columns ") {
+                assert!(parse("m", text.as_bytes(), &with_columns(columns)).is_ok(), "{text}");
+            }
+        }
+        let text = b"id\ts1\ts2\na\t1\t2\nb\t3\t4\n";
+        let error = parse("m", text, &with_columns("1-3")).unwrap_err().message;
+        assert!(error.contains("names of genes in column 1"), "{error}");
+        assert!(error.ends_with("such as --columns 2-"), "{error}");
+    }
+
+    /// HTSeq-count writes reads of no gene as rows among the genes, and STAR at the beginning; they
+    /// were correlated as genes.
+    #[test]
+    fn counts_of_reads_in_no_gene_are_no_genes() {
+        let text = "gene\ts1\ts2\nN_unmapped\t9\t9\na\t1\t2\n__no_feature\t7\t8\nb\t3\t4\n\
+            __alignment_not_unique\t5\t6\n";
+        let expected = matrix("gene\ts1\ts2\na\t1\t2\nb\t3\t4\n").unwrap();
+        let read = matrix(text).unwrap();
+        assert_eq!((read.left_out, expected.left_out), (3, 0));
+        assert_eq!((read.genes, read.values), (expected.genes, expected.values));
+        let turned = "s\ta\t__no_feature\tb\nx\t1\t2\t3\ny\t4\t5\t6\n";
+        let options = Options { transpose: true, ..Options::default() };
+        let read = parse("m", turned.as_bytes(), &options).unwrap();
+        assert_eq!((names(&read.genes), read.values), (vec!["a", "b"], vec![1.0, 4.0, 3.0, 6.0]));
+        let none = message(b"gene\ts1\n__no_feature\t1\n");
+        assert!(none.contains("has no gene, only counts of reads"), "{none}");
+    }
+
+    #[test]
+    fn samples_with_the_name_of_another_are_counted_and_said() {
+        let text = b"gene\tx\ty\tx\na\t1\t2\t3\n";
+        assert_eq!(parse("m", text, &Options::default()).unwrap().repeated_samples(), 1);
+        let form = crate::table::matrix::recognise(text, &TableParams::default(), &[]).unwrap();
+        let said = crate::table::wording::repeated_samples(&form, false).unwrap();
+        assert!(said.contains("samples 1 and 3 are both named \"x\""), "{said}");
+    }
+
+    #[test]
+    fn numbers_with_signs_between_thousands_are_shown_without() {
+        for (text, remedy) in [
+            ("s1,s2\na,\"7,063.6\",1\n", "commas between thousands? then write it as 7063.6"),
+            ("s1\ts2\na\t1\t1,234,567.5\n", "then write it as 1234567.5"),
+            ("s1\ts2\na\t1.5\t1,234\n", "comma? then give --decimal comma; with commas"),
+        ] {
+            let error = message(text.as_bytes());
+            assert!(error.contains(remedy), "{error}");
+        }
+        let table = TableParams { decimal: DecimalChoice::Comma, ..Default::default() };
+        let options = Options { table, ..Default::default() };
+        let error = parse("m", b"s1;s2\na;1,5;7.063,6\nb;1,5;2\n", &options).unwrap_err().message;
+        assert!(error.contains("points between thousands? then write it as 7063,6"), "{error}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use cuesta_assembly::picture;
 use cuesta_core::Result;
 use cuesta_core::job;
+use cuesta_input::distinct::Distinct;
 use cuesta_network as network;
 use cuesta_network::run::split::{Columns, SplitParams};
 use pyo3::prelude::*;
@@ -106,8 +107,20 @@ mod _native {
         watched(py, None, |_| match workload {
             "correlate" => network::run::correlate::recognised(&request),
             "kmeans" => cuesta_kmeans::recognised(&request),
+            "images" => cuesta_images::run::recognised(&request),
             _ => Ok(Vec::new()),
         })
+    }
+
+    /// Refuses inputs of which two are the same file, or have the same content.
+    #[pyfunction]
+    fn require_distinct(
+        py: Python<'_>,
+        paths: Vec<PathBuf>,
+        compares_content: bool,
+    ) -> PyResult<()> {
+        let (operation, noun) = ("input.files", "input");
+        watched(py, None, |_| Distinct { operation, noun, compares_content }.require(&paths))
     }
 
     /// The layout of the edge list with names at a path, in words; None where there is none.

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from cuesta.errors import InputError
 from cuesta.lab.observer import Observer
@@ -75,8 +76,38 @@ def resolve(trial: Trial) -> tuple[Trial, Names | None]:
     chosen = read(trial.names)
     if trial.parameters.get(GENES, 0) is not None:
         return trial, chosen
-    parameters = workload.check({**trial.parameters, GENES: chosen.genes})
-    return replace(trial, parameters=parameters), chosen
+    return replace(trial, parameters=_with_genes(trial, chosen)), chosen
+
+
+def _with_genes(trial: Trial, chosen: Names) -> dict[str, Any]:
+    """Return the parameters with the number of names. Errors: `InputError`."""
+    workload = get_workload(trial.workload)
+    try:
+        return dict(workload.check({**trial.parameters, GENES: chosen.genes}))
+    except InputError:
+        accepted = next(row.range for row in workload.parameters if row.name == GENES)
+        noun = "gene" if chosen.genes == 1 else "genes"
+        raise InputError(
+            f"--genes {trial.names}: names {chosen.genes:,} {noun}; give a list of {accepted}"
+        ) from None
+
+
+def remarks(trial: Trial) -> list[str]:
+    """Return a sentence where the list of names that the user gave has a name twice."""
+    # An input that names its genes has each name once.
+    if trial.names is None or trial.names in trial.inputs:
+        return []
+    numbers: dict[str, int] = {}
+    repeated = [
+        (name, numbers[name], gene)
+        for gene, name in enumerate(_list(trial.names), start=1)
+        if numbers.setdefault(name, gene) != gene
+    ]
+    if not repeated:
+        return []
+    name, first, second = repeated[0]
+    more = f", and {len(repeated) - 1:,} more names twice" if len(repeated) > 1 else ""
+    return [f"{trial.names} names gene {first} and gene {second} {name}{more}; they stay two genes"]
 
 
 def check(recorded: Mapping[str, object]) -> None:

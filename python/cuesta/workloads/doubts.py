@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ _DEPTH = 8
 _EDGES = ("scan", "join", "degrees", "communities")
 
 
-def views(trial: Trial, answer: Path, counts: Mapping[str, int]) -> list[dict[str, object]]:
-    """Return a view with all reasons; none where there is nothing to remark."""
-    items = [[sentence, ""] for sentence in _sentences(trial, answer, counts)]
+def views(
+    trial: Trial, answer: Path, counts: Mapping[str, int], remarks: Sequence[str] = ()
+) -> list[dict[str, object]]:
+    """Return a view with all reasons, `remarks` first; none where there is nothing to remark."""
+    items = [[sentence, ""] for sentence in [*remarks, *_sentences(trial, answer, counts)]]
     return [{"kind": "list", "title": TITLE, "items": items}] if items else []
 
 
@@ -40,6 +42,7 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
     yield from _cuts(trial)
     match trial.workload:
         case "correlate":
+            yield from _of_matrix(counts)
             yield from _of_pairs(trial.parameters, counts)
         case "scan" if counts.get("rows_kept") == 0:
             yield f"0 pairs: none of {counts.get('rows_read', 0):,} passes the filter"
@@ -47,6 +50,18 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
         case "kmeans":
             yield from _of_clusters(answer)
+
+
+def _of_matrix(counts: Mapping[str, int]) -> Iterator[str]:
+    if rows := counts.get("summary_rows"):
+        text = "1 row that counts" if rows == 1 else f"{rows:,} rows that count"
+        yield f"{text} reads of no gene, such as __no_feature or N_unmapped, left out"
+    if repeated := counts.get("repeated_samples"):
+        text = "1 sample has" if repeated == 1 else f"{repeated:,} samples have"
+        yield (
+            f"{text} the name of another, and each counts; if one is a copy, leave it out with "
+            "--columns"
+        )
 
 
 def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> Iterator[str]:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cuesta import removal
+from cuesta.errors import InputError
 from cuesta.native import native_module
 from cuesta.trial import Phase, Trial, is_remote
-from cuesta.workloads import get_workload
+from cuesta.workloads import GENES, get_workload
 
 
 class Notes(Protocol):
@@ -56,18 +57,54 @@ def _layout(path: str, _changed_ns: int, _size_bytes: int) -> str | None:
     return words
 
 
-def prepare(trial: Trial, scratch: Path, observer: Notes) -> None:
-    """Convert the edge lists of a trial and report their sizes. Errors: as for `readable`."""
-    if get_workload(trial.workload).converter != "edges":
-        return
+def prepare(trial: Trial, scratch: Path, observer: Notes) -> list[str]:
+    """Convert the edge lists of a trial and report their sizes; return remarks on their scores.
+
+    Errors: as for `readable`; `InputError` for a workload or an option that is for other inputs.
+    """
+    if not get_workload(trial.workload).names:
+        return []
+    remarks: list[str] = []
     for number, path in enumerate(trial.inputs):
-        if layout(path) is None:
+        words = layout(path)
+        if words is None:
             continue
+        _check(trial, path, words)
         scratch.mkdir(exist_ok=True)
         counts = _convert(trial, path, _place(scratch, number))
+        _check_genes(trial, path, counts["genes"])
         observer.note(
             f"{path}: {counts['layout']}; {counts['edges']:,} edges, {counts['genes']:,} genes"
             + _left_out(counts)
+        )
+        if rounded := counts["rounded"]:
+            number_text = "1 score has" if rounded == 1 else f"{rounded:,} scores have"
+            remarks.append(f"{path}: {number_text} more than six decimals, rounded to millionths")
+    return remarks
+
+
+def _check(trial: Trial, path: str, words: str) -> None:
+    """Check that an edge list fits the question. Errors: `InputError`."""
+    if get_workload(trial.workload).converter != "edges":
+        raise InputError(
+            f"{trial.workload}: {path} is {words}; {trial.workload} takes KINC text. Give the list "
+            f"to scan, join, degrees or communities, or run `cuesta run scan {path} -o DIR` and "
+            f"give DIR/pairs.txt to {trial.workload}"
+        )
+    index = trial.parameters.get("score_index")
+    if index:
+        raise InputError(
+            f"{path} is {words}, with one score an edge; --score-index is {index}, leave it out"
+        )
+
+
+def _check_genes(trial: Trial, path: str, count: int) -> None:
+    """Check the number of genes in the question. Errors: `InputError`."""
+    genes = trial.parameters.get(GENES)
+    if isinstance(genes, int) and genes < count:
+        raise InputError(
+            f"{path} names {count:,} genes, --genes is {genes:,}; leave it out, or give a file "
+            "that names the genes"
         )
 
 

@@ -36,29 +36,37 @@ def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
     """
     if any(is_remote(path) and not is_stored(path) for path in trial.inputs):
         return trial, ()
-    files = [file for path in trial.inputs for file in _files(path)]
-    option = trial.parameters.get("centres")
-    centres = str(option) if option else None
-    parquet = [*files, *([centres] if centres else [])]
-    size_bytes = sum(_size_bytes(file) for file in parquet if _is_parquet(file))
+    size_bytes = sum(_size_bytes(file) for file in files(trial) if _is_parquet(file))
     if not size_bytes:
         return trial, ()
     started = time.perf_counter()
     columns = _columns_of(trial)
-    inputs = tuple(str(_array(file, number, scratch, columns)) for number, file in enumerate(files))
+    listed = _points(trial)
+    inputs = tuple(
+        str(_array(file, number, scratch, columns)) for number, file in enumerate(listed)
+    )
     parameters = dict(trial.parameters)
-    if centres:
-        parameters["centres"] = str(_array(centres, len(files), scratch, None))
+    if centres := parameters.get("centres"):
+        parameters["centres"] = str(_array(str(centres), len(listed), scratch, None))
     seconds = time.perf_counter() - started
     changed = replace(trial, inputs=inputs, parameters=parameters)
     return changed, (Phase(name="convert", seconds=seconds, bytes=size_bytes),)
 
 
+def files(trial: Trial) -> list[str]:
+    """List the files of the points, and last that of the first centres, in the kernels' order."""
+    centres = trial.parameters.get("centres")
+    return [*_points(trial), *([str(centres)] if centres else [])]
+
+
+def _points(trial: Trial) -> list[str]:
+    return [file for path in trial.inputs for file in _files(path)]
+
+
 def sentences(trial: Trial) -> list[str]:
     """Describe the columns of Parquet files that are coordinates. Errors: as for `readable`."""
-    files = [file for path in trial.inputs for file in _files(path) if _is_parquet(file)]
     texts: list[str] = []
-    for file in files:
+    for file in filter(_is_parquet, _points(trial)):
         text = _layout(file, _columns_of(trial))
         if not any(before.endswith(text) for before in texts):
             texts.append(f"{file}: {text}")

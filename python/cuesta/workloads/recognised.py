@@ -1,4 +1,4 @@
-"""Descriptions of the layouts of input tables, before the work."""
+"""Descriptions of input tables and images as they are recognised, before the work."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 from cuesta.native import native_module, to_request
 from cuesta.trial import Trial, is_remote, is_stored
 
-TABLES = frozenset({"correlate", "kmeans"})
-"""Workloads that read tables of numbers."""
+RECOGNISED = frozenset({"correlate", "images", "kmeans"})
+"""Workloads that read tables of numbers, or images."""
 
 
 def sentences(trial: Trial) -> list[str]:
-    """Return a sentence on each table, and doubts about it.
+    """Return a sentence on each table or kind of image, and doubts about it.
 
-    Errors: `InputError` for a table that cannot be read, or in two ways.
+    Errors: `InputError` for an input that cannot be read, or in two ways.
     """
-    if trial.workload not in TABLES:
+    if trial.workload not in RECOGNISED:
         return []
     if any(is_remote(path) and not is_stored(path) for path in trial.inputs):
         return []

@@ -110,6 +110,7 @@ pub fn matrix(params: &Params) -> Result<ExpressionMatrix> {
         genes: (0..genes).map(gene_name).collect(),
         samples: sample_names(params.samples),
         values: (0..genes).flat_map(|gene| maker.values(gene)).map(value).collect(),
+        left_out: 0,
     })
 }
 

@@ -1,6 +1,7 @@
 //! A stack of images of one or more TIFF or `.npy` files, numbered from 0, with random access.
 
 mod description;
+mod recognised;
 pub mod samples;
 mod tiff;
 
@@ -13,11 +14,19 @@ use crate::{files, npy};
 use samples::{ImageShape, SampleType, Samples};
 use tiff::{Pages, is_tiff};
 
+pub use recognised::recognised;
+
 const OPERATION: &str = "input.images";
 /// Most pixels of an image.
 pub const PIXELS_MAX: u64 = 1 << 29;
 /// Extensions of image files that are read from a folder.
 const ENDINGS: [&str; 3] = ["npy", "tif", "tiff"];
+
+/// Whether a file of a folder is an image by its name.
+fn is_wanted(path: &Path) -> bool {
+    let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+    ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
+}
 
 /// Format of the images of a file.
 #[derive(Clone, Copy, Debug)]
@@ -63,13 +72,9 @@ impl Stack {
     /// # Errors
     /// `Input` when there is no image or one that can't be read; `System`.
     pub fn open(paths: &[PathBuf], weigh: fn(&ImageShape) -> u64) -> Result<Self> {
-        let ending = |path: &Path| {
-            let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
-            ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
-        };
         let mut stack =
             Self { parts: Vec::new(), base: 0, images: 0, size_bytes: 0, needed_bytes: 0 };
-        for path in files::list(OPERATION, paths, ending)? {
+        for path in files::list(OPERATION, paths, is_wanted)? {
             stack.add(path, weigh)?;
         }
         if stack.images == 0 {
@@ -114,7 +119,9 @@ impl Stack {
         let count = file.read_at(&mut start, 0).map_err(failed)?;
         let (mut skipped, mut set) = (Vec::new(), Vec::new());
         let (form, images) = if npy::is_npy(&start[..count]) {
-            self.npy(&path, weigh)?
+            let StoredArray { shape, offset, images } = array(&path)?;
+            self.needed_bytes = self.needed_bytes.max(weigh(&shape));
+            (Form::Npy { shape, offset }, images)
         } else if is_tiff(&start[..count]) {
             let needed = &mut self.needed_bytes;
             let grow = |shape: ImageShape| *needed = (*needed).max(weigh(&shape));
@@ -139,54 +146,6 @@ impl Stack {
         self.images += images;
         self.size_bytes += size_bytes;
         Ok(())
-    }
-
-    fn npy(&mut self, path: &Path, weigh: fn(&ImageShape) -> u64) -> Result<(Form, u64)> {
-        let header = npy::read_header(path)?;
-        let refuse =
-            |what: String| Err(Error::input(OPERATION, format!("{} {what}", path.display())));
-        let kind = match header.descr.as_str() {
-            "|u1" | "<u1" => SampleType::U8,
-            "<u2" => SampleType::U16,
-            "<f4" => SampleType::F32,
-            "<f8" => SampleType::F64,
-            other => {
-                return refuse(format!(
-                    "holds numbers of type {other}; save it as uint8, or as little-endian uint16, \
-                     float32 or float64"
-                ));
-            }
-        };
-        let (images, height, width, channels) = match header.shape[..] {
-            [height, width] => (1, height, width, 1),
-            [height, width, channels @ (3 | 4)] => (1, height, width, channels),
-            [images, height, width] => (images, height, width, 1),
-            [images, height, width, channels @ (3 | 4)] => (images, height, width, channels),
-            _ => {
-                let text = header.shape_text();
-                return refuse(format!(
-                    "has the shape {text}; give images as (height, width), (images, height, \
-                     width) or (images, height, width, 3 or 4)"
-                ));
-            }
-        };
-        header.check_size(path, kind.size_bytes())?;
-        if images == 0 {
-            return refuse("holds no image; leave it out".to_owned());
-        }
-        // No more than the bytes of the file, so that nothing below overflows.
-        if height == 0 || width == 0 {
-            return refuse(format!("has images of {height} x {width} pixels; leave it out"));
-        }
-        if height * width > PIXELS_MAX {
-            return refuse(format!(
-                "has images of {height} x {width} pixels, {PIXELS_MAX} work; cut them up"
-            ));
-        }
-        let (height, width, channels) = (height as usize, width as usize, channels as usize);
-        let shape = ImageShape { height, width, channels, planar: false, kind };
-        self.needed_bytes = self.needed_bytes.max(weigh(&shape));
-        Ok((Form::Npy { shape, offset: header.offset }, images))
     }
 
     /// Number of an image in the answer.
@@ -214,6 +173,61 @@ impl Stack {
     fn part(&self, image: u64) -> usize {
         self.parts.partition_point(|part| part.first <= image) - 1
     }
+}
+
+/// Images of a `.npy` file, of equal shape and without gaps.
+struct StoredArray {
+    shape: ImageShape,
+    /// Offset of the first image.
+    offset: u64,
+    images: u64,
+}
+
+/// The images of a `.npy` file, by its header.
+fn array(path: &Path) -> Result<StoredArray> {
+    let header = npy::read_header(path)?;
+    let refuse = |what: String| Err(Error::input(OPERATION, format!("{} {what}", path.display())));
+    let kind = match header.descr.as_str() {
+        "|u1" | "<u1" => SampleType::U8,
+        "<u2" => SampleType::U16,
+        "<f4" => SampleType::F32,
+        "<f8" => SampleType::F64,
+        other => {
+            return refuse(format!(
+                "holds numbers of type {other}; save it as uint8, or as little-endian uint16, \
+                 float32 or float64"
+            ));
+        }
+    };
+    let (images, height, width, channels) = match header.shape[..] {
+        [height, width] => (1, height, width, 1),
+        [height, width, channels @ (3 | 4)] => (1, height, width, channels),
+        [images, height, width] => (images, height, width, 1),
+        [images, height, width, channels @ (3 | 4)] => (images, height, width, channels),
+        _ => {
+            let text = header.shape_text();
+            return refuse(format!(
+                "has the shape {text}; give images as (height, width), (images, height, \
+                 width) or (images, height, width, 3 or 4)"
+            ));
+        }
+    };
+    header.check_size(path, kind.size_bytes())?;
+    if images == 0 {
+        return refuse("holds no image; leave it out".to_owned());
+    }
+    // No more than the bytes of the file, so that nothing below overflows.
+    if height == 0 || width == 0 {
+        return refuse(format!("has images of {height} x {width} pixels; leave it out"));
+    }
+    if height * width > PIXELS_MAX {
+        return refuse(format!(
+            "has images of {height} x {width} pixels, {PIXELS_MAX} work; cut them up"
+        ));
+    }
+    let (height, width, channels) = (height as usize, width as usize, channels as usize);
+    let shape = ImageShape { height, width, channels, planar: false, kind };
+    Ok(StoredArray { shape, offset: header.offset, images })
 }
 
 /// Type of a file that is not a supported image, for a message.

@@ -96,6 +96,24 @@ impl Pages {
         Ok(pages)
     }
 
+    /// The shape of the first page that is an image.
+    ///
+    /// # Errors
+    /// As [`Pages::visit`].
+    pub fn first_shape(mut self) -> Result<Option<ImageShape>> {
+        for directory in 0.. {
+            if !self.is_thumbnail_or_mask(directory)? {
+                return self.shape(directory).map(Some);
+            }
+            if !self.decoder.more_images() {
+                break;
+            }
+            let next = directory + 1;
+            self.decoder.next_image().map_err(|error| decoding_error(&self.path, next, error))?;
+        }
+        Ok(None)
+    }
+
     /// Whether a directory has a smaller copy of an image, or a mask, as its `NewSubfileType` or
     /// `SubfileType` says.
     fn is_thumbnail_or_mask(&mut self, directory: u64) -> Result<bool> {

@@ -315,7 +315,10 @@ impl<'a> Walk<'a> {
         let row = parsed.row();
         let index = self.filter.score_index;
         let score = *row.scores.get(index).ok_or_else(|| {
-            format!("has {} scores, --score-index {index} asks for another", row.scores.len())
+            format!(
+                "has {} scores, --score-index {index} asks for another; give a smaller number",
+                row.scores.len()
+            )
         })?;
         let passes = self.filter.keeps_score(score)
             && self.filter.keeps_samples(row.cluster_samples, row.missing);

@@ -262,7 +262,8 @@ fn parse_fixed(text: &[u8]) -> Option<Micro> {
 pub fn wrong_field_count(count: usize) -> String {
     format!(
         "has {count} fields, expected 11 (KINC version 1) or 7 (KINC version 3), tab-separated; an \
-         edge list of names needs columns source, target and score"
+         edge list of names needs columns source, target and score, and an expression matrix \
+         becomes pairs by `cuesta run correlate`"
     )
 }
 

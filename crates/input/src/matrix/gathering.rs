@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::room::Room;
+use super::summaries::is_summary;
 use super::table::{Table, TableLines, TableRow, form_error, shown, split_at_line};
 use super::{ExpressionMatrix, OPERATION, Options, join};
 use crate::table::TableLine;
@@ -91,9 +92,10 @@ impl<'a> Gathering<'a> {
         Ok(Self { table, room, matrix, numbers, number, begins_at, is_turned, has_ended, parts })
     }
 
-    /// Rows so far.
+    /// Rows so far, except counts of reads that are in no gene.
     pub fn rows(&self) -> u64 {
-        self.matrix.genes.len() as u64
+        let genes = self.matrix.genes.iter();
+        genes.filter(|name| self.is_turned || !is_summary(name)).count() as u64
     }
 
     /// Layout of the text.
@@ -155,6 +157,9 @@ impl<'a> Gathering<'a> {
     pub fn finish(mut self) -> Result<ExpressionMatrix> {
         self.parts.clear();
         self.check_complete()?;
+        if !self.is_turned {
+            self.leave_out_summaries();
+        }
         self.matrix.values.shrink_to_fit();
         if self.is_turned {
             let size_bytes = 8 * self.matrix.values.len() as u64;
@@ -162,10 +167,37 @@ impl<'a> Gathering<'a> {
             self.matrix.turn();
             self.room.release(size_bytes);
             self.numbers = vec![self.table.form.begins_at.1; self.matrix.genes.len()];
+            self.leave_out_summaries();
+        }
+        if self.matrix.genes.is_empty() {
+            let what = "has no gene, only counts of reads that are in none; give a line a gene";
+            return Err(Error::input(OPERATION, format!("{} {what}", self.table.name)));
         }
         self.room.take(self.matrix.genes.len() as u64 * UNIQUE_BYTES)?;
         self.check_unique()?;
         Ok(self.matrix)
+    }
+
+    /// Removes counts of reads that are in no gene.
+    fn leave_out_summaries(&mut self) {
+        let ExpressionMatrix { genes, samples, values, left_out } = &mut self.matrix;
+        let count = samples.len();
+        let mut retained = 0;
+        for gene in 0..genes.len() {
+            if is_summary(&genes[gene]) {
+                continue;
+            }
+            if retained < gene {
+                values.copy_within(gene * count..(gene + 1) * count, retained * count);
+                genes.swap(retained, gene);
+                self.numbers.swap(retained, gene);
+            }
+            retained += 1;
+        }
+        *left_out = (genes.len() - retained) as u64;
+        genes.truncate(retained);
+        self.numbers.truncate(retained);
+        values.truncate(retained * count);
     }
 
     /// Refuses a file that has no gene, or fewer lines than it says.
@@ -233,7 +265,10 @@ impl<'a> Gathering<'a> {
                     let name = shown(genes[gene].as_bytes());
                     let text = match self.is_turned {
                         true => format!("names two genes {name}; make their names different"),
-                        false => format!("names gene {name}, which line {before} has already"),
+                        false => format!(
+                            "names gene {name}, which line {before} has already; leave one of the \
+                             lines out, add them up, or make the names different"
+                        ),
                     };
                     let line = TableLine { number: self.numbers[gene], text: &[] };
                     return Err(self.table.error(&line, &text));

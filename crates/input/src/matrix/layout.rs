@@ -3,6 +3,7 @@
 use cuesta_core::{Error, Result};
 
 use super::OPERATION;
+use super::summaries::is_summary;
 use super::table::{Table, form_error};
 use crate::table::matrix::{MatrixForm, MatrixKind, recognise};
 use crate::table::{Role, TableLine, TableLines, TableParams, fields};
@@ -48,7 +49,7 @@ impl LineLayout {
         self.form.begins_at.1
     }
 
-    /// The name of the gene in a line that is not empty; `None` where the line has none to have.
+    /// The name of the gene in a line that is not empty; `None` for a line of no gene.
     ///
     /// # Errors
     /// `Input` for a ragged line or a name that cannot be.
@@ -59,6 +60,7 @@ impl LineLayout {
         if is_end || table.is_blank(&line) {
             return Ok(None);
         }
-        table.name_of(&line).map(Some)
+        let name = table.name_of(&line)?;
+        Ok(Some(name).filter(|name| !is_summary(name)))
     }
 }

@@ -148,7 +148,12 @@ impl<'a> Table<'a> {
 
     fn ragged(&self, line: &TableLine) -> Error {
         let count = fields::count(line.text, self.form.signs.delimiter);
-        self.error(line, &format!("has {count} fields, expected {}", self.form.roles.len()))
+        let (expected, name) = (self.form.roles.len(), delimiter_name(self.form.signs.delimiter));
+        let what = format!(
+            "has {count} fields, expected {expected}, separated by {name}; complete the line, or \
+             obtain the file again"
+        );
+        self.error(line, &what)
     }
 
     /// The name of a row, in its line.
@@ -197,6 +202,20 @@ impl<'a> Table<'a> {
 
     fn no_number(&self, field: &[u8]) -> String {
         let what = "something other than a number";
+        if let Some(written) = fields::without_thousands(field, self.form.signs.decimal) {
+            let choice = match self.form.signs.decimal {
+                b'.' if fields::number(field, b',').is_some() => {
+                    "with a decimal comma? then give --decimal comma; with commas"
+                }
+                b'.' => "with commas",
+                _ if fields::number(field, b'.').is_some() => {
+                    "with a decimal point, where others have a comma? then write a comma; with \
+                     points"
+                }
+                _ => "with points",
+            };
+            return format!("{what} ({choice} between thousands? then write it as {written})");
+        }
         match self.form.signs.decimal {
             b'.' if fields::number(field, b',').is_some() => {
                 format!("{what} (with a decimal comma? then give --decimal comma)")
@@ -204,6 +223,10 @@ impl<'a> Table<'a> {
             b',' if fields::number(field, b'.').is_some() => {
                 format!("{what} (with a decimal point, where others have a comma)")
             }
+            _ if fields::bare(field).first().is_some_and(u8::is_ascii_alphabetic) => format!(
+                "{what} (a missing value? then give --missing; no sample? then give the columns \
+                 of the samples with --columns)"
+            ),
             _ => format!("{what} (a missing value? then give --missing)"),
         }
     }

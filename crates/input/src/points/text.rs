@@ -306,7 +306,11 @@ fn ragged(line: &[u8], form: &PointsForm) -> String {
     let count = fields::count(line, form.signs.delimiter);
     let fields = if count == 1 { "1 number" } else { &format!("{count} numbers") };
     let name = delimiter_name(form.signs.delimiter);
-    format!("has {fields}, the first point has {}, separated by {name}", form.roles.len())
+    format!(
+        "has {fields}, the first point has {}, separated by {name}; complete the line, or leave it \
+         out",
+        form.roles.len()
+    )
 }
 
 /// The fault of a field that holds no number.
@@ -320,9 +324,19 @@ fn no_number(field: &[u8], place: usize, form: &PointsForm) -> String {
     let shown = String::from_utf8_lossy(&field[..field.len().min(WORD_BYTES_MAX)]);
     let other = if form.signs.decimal == b'.' { b',' } else { b'.' };
     let sign = if other == b',' { "comma" } else { "point" };
-    let remedy = match fields::number(field, other) {
-        Some(_) => format!(" (with a decimal {sign}? then give --decimal {sign})"),
-        None => String::new(),
-    };
-    format!("has {shown:?}, which is no number{remedy}; put # before a line of names")
+    let is_other = fields::number(field, other).is_some();
+    let mut remedies: Vec<String> = Vec::new();
+    if is_other {
+        remedies.push(format!("with a decimal {sign}? then give --decimal {sign}"));
+    }
+    if let Some(written) = fields::without_thousands(field, form.signs.decimal) {
+        remedies.push(format!("with {sign}s between thousands? then write it as {written}"));
+    }
+    if remedies.is_empty() && form.header == 0 && fields::is_text(field) {
+        remedies.push("a line of names? then give --header present".to_owned());
+    }
+    if remedies.is_empty() {
+        remedies.push("a column of no numbers? then leave it out with --columns".to_owned());
+    }
+    format!("has {shown:?}, which is no number ({})", remedies.join("; "))
 }

@@ -3,7 +3,6 @@
 mod batch;
 mod blocks;
 pub mod cached;
-pub mod distinct;
 mod mates;
 mod members;
 mod refusals;

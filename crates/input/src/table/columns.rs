@@ -9,12 +9,14 @@ use super::fields;
 pub fn chosen(list: &str, names: &[&[u8]], width: usize) -> Result<Vec<usize>, String> {
     let mut columns = Vec::new();
     for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        check_single(item, names)?;
         match named(item, names).or_else(|| numbered(item, width)) {
             Some(range) => columns.extend(range),
             None => {
+                let such = if width > 1 { &format!(", such as 2-{width}") } else { "" };
                 return Err(format!(
                     "has no column {item:?} for --columns; give names of the header, or numbers \
-                     from 1 to {width}, such as 2-{width}"
+                     from 1 to {width}{such}"
                 ));
             }
         }
@@ -25,6 +27,34 @@ pub fn chosen(list: &str, names: &[&[u8]], width: usize) -> Result<Vec<usize>, S
         return Err("is asked for no column; give --columns names or numbers".to_owned());
     }
     Ok(columns)
+}
+
+/// Refuses a name that several columns have.
+fn check_single(item: &str, names: &[&[u8]]) -> Result<(), String> {
+    let places = (1..).zip(names).filter(|(_, name)| fields::bare(name) == item.as_bytes());
+    let numbers: Vec<String> = places.map(|(number, _)| usize::to_string(&number)).collect();
+    match numbers.as_slice() {
+        [_, _, ..] => Err(format!(
+            "has {} columns called {item:?} for --columns; give the number of one, of {}",
+            numbers.len(),
+            numbers.join(", ")
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A list of columns (from 0, ascending) as `--columns` takes it, the last range open where it
+/// reaches the end of a row of `width` fields.
+pub fn list(columns: &[usize], width: usize) -> String {
+    let ranges: Vec<String> = columns
+        .chunk_by(|before, after| before + 1 == *after)
+        .map(|range| match (range[0] + 1, range[range.len() - 1] + 1) {
+            (first, last) if last == width && first < last => format!("{first}-"),
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first}-{last}"),
+        })
+        .collect();
+    ranges.join(",")
 }
 
 fn named(item: &str, names: &[&[u8]]) -> Option<std::ops::Range<usize>> {
@@ -55,5 +85,27 @@ mod tests {
         assert!(chosen("z", &names, 4).unwrap_err().contains("no column \"z\""));
         assert!(chosen("0", &[], 4).is_err() && chosen("3-9", &[], 4).is_err());
         assert!(chosen(" , ", &[], 4).is_err());
+    }
+
+    #[test]
+    fn a_name_of_two_columns_chooses_none() {
+        let names = [&b"id"[..], b"x", b"y", b"x"];
+        let message = chosen("x", &names, 4).unwrap_err();
+        assert!(message.contains("has 2 columns called \"x\"") && message.contains("of 2, 4"));
+        assert_eq!(chosen("2,y", &names, 4), Ok(vec![1, 2]));
+    }
+
+    #[test]
+    fn a_list_of_columns_chooses_them_again() {
+        for (columns, text) in [
+            (&[1usize, 2, 3][..], "2-"),
+            (&[3], "4"),
+            (&[0, 2, 3], "1,3-"),
+            (&[0, 1, 3], "1-2,4"),
+            (&[1, 2], "2-3"),
+        ] {
+            assert_eq!(list(columns, 4), text);
+            assert_eq!(chosen(text, &[], 4).unwrap(), columns);
+        }
     }
 }

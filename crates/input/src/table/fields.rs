@@ -138,6 +138,21 @@ pub fn may_be_thousands(field: &[u8]) -> bool {
         && groups.all(|group| group.len() == 3 && is_digits(group))
 }
 
+/// A number that has signs between thousands and the decimal sign `decimal`, without them; `None`
+/// for another field.
+pub fn without_thousands(field: &[u8], decimal: u8) -> Option<String> {
+    let text = str::from_utf8(bare(field)).ok()?;
+    let between = if decimal == b'.' { ',' } else { '.' };
+    let (whole, fraction) = match text.split_once(char::from(decimal)) {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (text, None),
+    };
+    let has_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let grouped = whole.replace(between, ",");
+    let is_grouped = grouped.contains(',') && may_be_thousands(grouped.as_bytes());
+    (is_grouped && fraction.is_none_or(has_digits)).then(|| text.replace(between, ""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,5 +185,16 @@ mod tests {
     fn thousands_are_groups_of_three() {
         assert!(may_be_thousands(b"1,234") && may_be_thousands(b"12,345,678"));
         assert!(!may_be_thousands(b"0,123") && !may_be_thousands(b"1,23"));
+        for (text, decimal, expected) in [
+            (&b"7,063.6"[..], b'.', Some("7063.6")),
+            (b" \"-1,234,567\" ", b'.', Some("-1234567")),
+            (b"7.063,6", b',', Some("7063,6")),
+            (b"7063.6", b'.', None),
+            (b"7,06.6", b'.', None),
+            (b"7,063.6.1", b'.', None),
+            (b"a,063.6", b'.', None),
+        ] {
+            assert_eq!(without_thousands(text, decimal).as_deref(), expected, "{text:?}");
+        }
     }
 }

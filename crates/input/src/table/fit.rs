@@ -1,7 +1,7 @@
 //! Delimiters and decimal signs that fit the first lines of a table.
 
 use super::fields::{self, SPACES, is_blank, may_be_thousands};
-use super::{TableLine, TableParams};
+use super::{TableLine, TableParams, columns};
 
 /// Delimiters, the likelier ones first.
 const DELIMITERS: [u8; 4] = [b'\t', b';', b',', SPACES];
@@ -33,8 +33,10 @@ pub struct TableFit<'l> {
     pub rows: Vec<Vec<&'l [u8]>>,
     /// Fields of a row at its end that are empty in all rows.
     pub trailing: usize,
-    /// Whether most fields of a column are no numbers.
+    /// Whether a field of a column is no number.
     pub is_text: Vec<bool>,
+    /// Whether all fields of a column must be numbers, unless it is one of text.
+    pub is_read: Vec<bool>,
 }
 
 impl TableFit<'_> {
@@ -61,6 +63,14 @@ pub struct Requirements<'a> {
     pub is_value: &'a dyn Fn(&[u8], u8) -> bool,
     /// Whether a line may be one field.
     pub allows_single: bool,
+    /// Whether a column of this name may hold anything.
+    pub is_annotation: &'a dyn Fn(&[u8]) -> bool,
+}
+
+/// Names of the columns of rows with `full` fields, where the first line has them.
+pub fn labels<'l>(first: &[&'l [u8]], full: usize) -> Vec<&'l [u8]> {
+    let blank = (first.len() + 1 == full).then_some(&b""[..]);
+    blank.into_iter().chain(first.iter().copied()).collect()
 }
 
 /// All signs that fit, in the order of their likelihood; those with the fewest columns of text.
@@ -129,6 +139,7 @@ fn fit<'l>(
     if is_short || (signs == COMMAS && !rows.iter().any(has_comma)) {
         return None;
     }
+    let is_read = read_columns(&first, full, demand)?;
     let mut is_text = Vec::with_capacity(width);
     for column in 0..width {
         let is_bad = |row: &&Vec<&[u8]>| !(demand.is_value)(row[column], signs.decimal);
@@ -136,13 +147,28 @@ fn fit<'l>(
         let is_text_like = bad.iter().any(|field| fields::is_text(field))
             && bad.iter().all(|field| fields::is_text(field) || is_blank(field));
         let is_column = 2 * bad.len() > rows.len() && is_text_like;
-        if column >= demand.values_from && !bad.is_empty() && !is_column {
+        if column >= demand.values_from && !bad.is_empty() && !is_column && is_read[column] {
             return None;
         }
         is_text.push(!bad.is_empty());
     }
     let has_values = is_text[demand.values_from.min(width)..].contains(&false);
-    has_values.then_some(TableFit { signs, first, rows, trailing, is_text })
+    has_values.then_some(TableFit { signs, first, rows, trailing, is_text, is_read })
+}
+
+/// Whether each of `full` columns is read: it is one of `--columns`, and no annotation by its name.
+/// `None` where `--columns` asks for one that is not there.
+fn read_columns(first: &[&[u8]], full: usize, demand: &Requirements<'_>) -> Option<Vec<bool>> {
+    let labels = if demand.is_first_row { Vec::new() } else { labels(first, full) };
+    let is_annotation =
+        |column: usize| labels.get(column).is_some_and(|label| (demand.is_annotation)(label));
+    let mut is_read: Vec<bool> = (0..full).map(|column| !is_annotation(column)).collect();
+    if let Some(list) = &demand.params.columns {
+        let chosen = columns::chosen(list, &labels, full).ok()?;
+        let is_chosen = |column: usize| chosen.binary_search(&column).is_ok();
+        is_read.iter_mut().enumerate().for_each(|(column, read)| *read &= is_chosen(column));
+    }
+    Some(is_read)
 }
 
 /// Whether numbers with a comma are all such that it may stand between thousands, where nothing
@@ -152,11 +178,12 @@ pub fn is_doubtful_comma(fit: &TableFit<'_>, values_from: usize) -> bool {
     if fit.signs.decimal != b',' || fit.signs.delimiter == b';' {
         return false;
     }
-    let mut with_comma = fit
-        .rows
-        .iter()
-        .flat_map(|row| row[values_from.min(row.len())..].iter())
-        .filter(|field| memchr::memchr(b',', field).is_some())
+    let has_comma =
+        |column: usize, field: &[u8]| fit.is_read[column] && memchr::memchr(b',', field).is_some();
+    let fields = fit.rows.iter().flat_map(|row| row.iter().enumerate().skip(values_from));
+    let mut with_comma = fields
+        .filter(|(column, field)| has_comma(*column, field))
+        .map(|(_, field)| field)
         .peekable();
     with_comma.peek().is_some() && with_comma.all(|field| may_be_thousands(field))
 }

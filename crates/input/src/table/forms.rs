@@ -19,10 +19,11 @@ const fn form(input: &'static str, form: &'static str, handling: &'static str) -
 const MATRIX: &str = "expression matrix";
 const POINTS: &str = "points";
 const EDGES: &str = "gene pairs";
+const EVERY: &str = "all";
 const TABLES: &str = "matrix, points, edge list";
 
 /// Forms that are read.
-pub const READ: [InputForm; 23] = [
+pub const READ: [InputForm; 27] = [
     form(TABLES, "fields separated by tabs, commas, semicolons or spaces", "recognised"),
     form(TABLES, "decimal commas (`1,5;2,25`)", "recognised"),
     form(TABLES, "text and numbers in double quotes", "quotes are left out"),
@@ -36,6 +37,17 @@ pub const READ: [InputForm; 23] = [
     form(MATRIX, "comments (`#`) above the table", "skipped"),
     form(MATRIX, "GCT 1.2 and 1.3", "Description and further columns left out, sizes checked"),
     form(MATRIX, "a GEO series matrix", "`!` lines left out, its end checked"),
+    form(
+        MATRIX,
+        "featureCounts (`Geneid Chr Start End Strand Length`)",
+        "the five columns behind the genes left out",
+    ),
+    form(
+        MATRIX,
+        "rows of HTSeq-count (`__no_feature`) and STAR (`N_unmapped`)",
+        "left out and said: they count reads of no gene",
+    ),
+    form(MATRIX, "samples with the same name", "each counts, and it is said"),
     form(MATRIX, "samples in rows", "with `--transpose`; doubts are said"),
     form(POINTS, "NumPy `.npy`, float32 or float64", "read"),
     form(POINTS, "Parquet", "pandas' index columns left out"),
@@ -46,10 +58,11 @@ pub const READ: [InputForm; 23] = [
     form(EDGES, "a pair matrix (Zarr)", "read"),
     form(EDGES, "KINC 3's tidy text (`Source Target sc ...`)", "read with its names"),
     form(EDGES, "an edge list (`gene1 gene2 score`), STRING's links", "read with its names"),
+    form(EDGES, "scores of an edge list beyond six decimals", "rounded to millionths, and said"),
 ];
 
 /// Forms that are refused because they can be read in two ways.
-pub const TWO_READINGS: [InputForm; 10] = [
+pub const TWO_READINGS: [InputForm; 13] = [
     form(
         POINTS,
         "`1,5` in every line: two numbers, or one",
@@ -79,5 +92,8 @@ pub const TWO_READINGS: [InputForm; 10] = [
     ),
     form("matrix, points", "a column of text beside the first", "`--columns`"),
     form(MATRIX, "a column `Length`, `Start`: an annotation, or a sample", "`--columns`"),
+    form(MATRIX, "a gene in two lines", "one line, their sum, or different names"),
     form(EDGES, "an edge with two scores", "keep one line"),
+    form(EDGES, "a name twice in `--genes` for an edge list", "each name once"),
+    form(EVERY, "the same file twice, by name, link or folder", "each input once"),
 ];

@@ -2,13 +2,14 @@
 
 mod above;
 mod header;
+mod roles;
 
 use super::fields::{self, SPACES, is_blank};
 use super::fit::{self, Dialect, Requirements, TableFit};
 use super::{
-    HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns,
-    shown,
+    HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, shown,
 };
+use roles::{Layout, MatrixColumns};
 
 pub use above::{MatrixKind, is_enough};
 pub use header::{counts_rows, is_index_label};
@@ -133,7 +134,7 @@ pub fn recognise(
     let job = Recognition { params, missing: &missing, table: &table };
     let mut form = match above.kind {
         MatrixKind::Gct(_) | MatrixKind::Series => header::declared(&above, &table, &ends)?,
-        MatrixKind::Delimited => job.delimited()?,
+        MatrixKind::Delimited | MatrixKind::FeatureCounts => job.delimited()?,
     };
     if above.kind == MatrixKind::Delimited {
         form.begins_at = if form.has_header { ends[0] } else { above.begins_at };
@@ -173,6 +174,7 @@ impl Recognition<'_> {
             values_from: 1,
             is_value: &is_value,
             allows_single: false,
+            is_annotation: &|label| header::is_annotation(fields::bare(label)),
         };
         let fits = fit::fits(self.table, &demand);
         match fits.as_slice() {
@@ -248,13 +250,14 @@ impl Recognition<'_> {
         if names.is_empty() {
             return Err(FormError::line(&self.table[0], "names no samples"));
         }
-        let samples = match has_header {
-            true => self.names(names)?,
-            false => numbers(names.len()),
-        };
-        let mut roles = vec![Role::Value; samples.len() + 1];
-        roles[0] = Role::Name;
-        Ok(self.form(signs, roles, samples, (has_header, short)))
+        let width = names.len() + 1;
+        let labels = if has_header { fit::labels(&first, width) } else { Vec::new() };
+        let rows = vec![vec![&b""[..]; width]];
+        let (is_text, is_read) = (vec![false; width], vec![true; width]);
+        let fit = TableFit { signs, first, rows, trailing: 0, is_text, is_read };
+        let layout = self.roles(&fit, &labels, width)?;
+        let samples = self.samples(&labels, &layout.roles, has_header)?;
+        Ok(self.form(signs, layout, samples, (has_header, short)))
     }
 
     /// Whether the first line names the samples.
@@ -293,16 +296,25 @@ impl Recognition<'_> {
             (true, true) => [&b""[..]].into_iter().chain(fit.first.iter().copied()).collect(),
             (true, false) => fit.first[..width].to_vec(),
         };
-        let mut roles = self.roles(fit, &names, width)?;
-        let samples = match has_header {
-            true => {
-                let pairs = names.iter().zip(&roles).filter(|(_, role)| **role == Role::Value);
-                self.names(&pairs.map(|(name, _)| *name).collect::<Vec<_>>())?
-            }
-            false => numbers(roles.iter().filter(|&&role| role == Role::Value).count()),
-        };
-        roles.resize(full, Role::Empty);
-        Ok(self.form(fit.signs, roles, samples, (has_header, short)))
+        let mut layout = self.roles(fit, &names, width)?;
+        let samples = self.samples(&names, &layout.roles, has_header)?;
+        layout.roles.resize(full, Role::Empty);
+        Ok(self.form(fit.signs, layout, samples, (has_header, short)))
+    }
+
+    /// Names of the samples, which are numbered where no header names them.
+    fn samples(
+        &self,
+        labels: &[&[u8]],
+        roles: &[Role],
+        has_header: bool,
+    ) -> Result<Vec<String>, FormError> {
+        let values = roles.iter().filter(|&&role| role == Role::Value).count();
+        if !has_header {
+            return Ok(numbers(values));
+        }
+        let pairs = labels.iter().zip(roles).filter(|(_, role)| **role == Role::Value);
+        header::texts(&self.table[0], &pairs.map(|(name, _)| *name).collect::<Vec<_>>())
     }
 
     fn trailing(&self) -> FormError {
@@ -314,60 +326,23 @@ impl Recognition<'_> {
         )
     }
 
-    /// Names, indices, values and columns that are left out.
-    fn roles(&self, fit: &TableFit, names: &[&[u8]], width: usize) -> Result<Vec<Role>, FormError> {
-        let is_text = |column: usize| fit.is_text.get(column) == Some(&true);
-        let counts = header::counts_rows(fit, 0) && is_text(1);
+    fn roles(&self, fit: &TableFit, names: &[&[u8]], width: usize) -> Result<Layout, FormError> {
+        let counts = header::counts_rows(fit, 0) && fit.is_text.get(1) == Some(&true);
         let is_index = counts && names.first().is_none_or(|name| header::is_index_label(name));
-        let name = usize::from(is_index);
-        let first = &self.table[0];
-        let mut roles = vec![Role::Value; width];
-        if let Some(list) = &self.params.columns {
-            let chosen =
-                columns::chosen(list, names, width).map_err(|what| FormError::line(first, what))?;
-            if chosen.contains(&name) {
-                let what = "has the names of genes in a column of --columns; leave that one out";
-                return Err(FormError::line(first, what));
-            }
-            roles.fill(Role::Skipped);
-            chosen.into_iter().for_each(|column| roles[column] = Role::Value);
-        }
-        roles[..name].fill(Role::Skipped);
-        roles[name] = Role::Name;
-        for (column, role) in roles.iter().enumerate() {
-            let label = names.get(column).map_or(&b""[..], |label| fields::bare(label));
-            let annotates = header::is_annotation(label);
-            if *role == Role::Value && (is_text(column) || annotates) {
-                let what = if annotates { "is no sample by its name" } else { "holds text" };
-                let label =
-                    if label.is_empty() { String::new() } else { format!(" {}", shown(label)) };
-                let number = column + 1;
-                return Err(FormError::line(
-                    first,
-                    format!(
-                        "has a column {number}{label} that {what}; give the columns of the \
-                         samples, such as --columns {}-",
-                        (number + 1).min(width)
-                    ),
-                ));
-            }
-        }
-        Ok(roles)
-    }
-
-    fn names(&self, fields: &[&[u8]]) -> Result<Vec<String>, FormError> {
-        header::texts(&self.table[0], fields)
+        let columns = MatrixColumns { fit, names, width, name: usize::from(is_index) };
+        let list = self.params.columns.as_deref();
+        columns.layout(list).map_err(|what| FormError::line(&self.table[0], what))
     }
 
     fn form(
         &self,
         signs: Dialect,
-        roles: Vec<Role>,
+        Layout { kind, roles }: Layout,
         samples: Vec<String>,
         (has_header, is_header_short): (bool, bool),
     ) -> MatrixForm {
         MatrixForm {
-            kind: MatrixKind::Delimited,
+            kind,
             signs,
             roles,
             samples,

@@ -64,6 +64,7 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
         values_from: 0,
         is_value: &is_number,
         allows_single: true,
+        is_annotation: &|_| false,
     };
     let mut fits = fit::fits(&lines, &demand);
     let line = &lines[0];
@@ -89,7 +90,7 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
         fits.clear();
     }
     match fits.as_slice() {
-        [] => Ok(Some(job.by_first_line(lines.get(1).unwrap_or(line)))),
+        [] => job.by_first_line(lines.get(1)).map(Some),
         [fit] if params.decimal.byte().is_none() && fit::is_doubtful_comma(fit, 0) => {
             Err(FormError::line(
                 line,
@@ -137,17 +138,38 @@ struct Recognition<'a> {
 impl Recognition<'_> {
     /// The layout of the first line, where no signs fit all: the reader then names the line that is
     /// laid out differently.
-    fn by_first_line(&self, second: &TableLine) -> PointsForm {
-        let has = |byte: u8| self.line.text.contains(&byte) || second.text.contains(&byte);
+    fn by_first_line(&self, second: Option<&TableLine>) -> Result<PointsForm, FormError> {
+        let row = second.unwrap_or(self.line);
+        let has = |byte: u8| self.line.text.contains(&byte) || row.text.contains(&byte);
         let separator = [b'\t', b';', b',', b' '].into_iter().find(|&byte| has(byte));
         let delimiter = self.params.delimiter.byte().or(separator).unwrap_or(NONE);
         let decimal = self.params.decimal.byte().unwrap_or(b'.');
-        let has_header = self.params.header == HeaderPresence::Present;
-        let row = if has_header { second } else { self.line };
-        let roles = vec![Role::Value; fields::count(row.text, delimiter)];
+        let first = fields::fields(self.line.text, delimiter);
+        let has_number = |line: &TableLine| {
+            fields::fields(line.text, delimiter).iter().any(|field| is_any_number(field))
+        };
+        let has_header = match self.params.header {
+            HeaderPresence::Present => true,
+            HeaderPresence::Absent => false,
+            // Names stand above numbers, whichever line below is laid out differently.
+            HeaderPresence::Auto => !has_number(self.line) && second.is_some_and(has_number),
+        };
+        let row = if has_header { row } else { self.line };
+        let width = fields::count(row.text, delimiter);
+        let mut roles = vec![Role::Value; width];
+        if let Some(list) = &self.params.columns {
+            let names = if has_header { fit::labels(&first, width) } else { Vec::new() };
+            roles.fill(Role::Skipped);
+            self.chosen(list, &names, width)?.iter().for_each(|&c| roles[c] = Role::Value);
+        }
         let header = if has_header { self.line.number } else { 0 };
         let signs = Dialect { delimiter, decimal };
-        PointsForm { signs, roles, header, names: Vec::new(), left_out: None }
+        Ok(PointsForm { signs, roles, header, names: Vec::new(), left_out: None })
+    }
+
+    /// The columns of `--columns`, from 0.
+    fn chosen(&self, list: &str, names: &[&[u8]], width: usize) -> Result<Vec<usize>, FormError> {
+        columns::chosen(list, names, width).map_err(|what| FormError::line(self.line, what))
     }
 
     fn fitted(&self, fit: &TableFit) -> Result<PointsForm, FormError> {
@@ -165,17 +187,18 @@ impl Recognition<'_> {
             HeaderPresence::Absent => false,
             HeaderPresence::Auto if short => true,
             HeaderPresence::Auto if named != fit.width() && named != full => {
-                return Ok(self.by_first_line(self.line));
+                return self.by_first_line(None);
             }
             HeaderPresence::Auto if values().all(is_row) => {
                 // A column of text that begins with a number has a bad line.
-                if (0..fit.width()).any(|column| fit.is_text[column] && is_row(column)) {
-                    return Ok(self.by_first_line(self.line));
+                let is_bad = |column: usize| fit.is_text[column] && fit.is_read[column];
+                if (0..fit.width()).any(|column| is_bad(column) && is_row(column)) {
+                    return self.by_first_line(None);
                 }
                 self.check_first(fit)?;
                 false
             }
-            HeaderPresence::Auto if has_number => return Ok(self.by_first_line(self.line)),
+            HeaderPresence::Auto if has_number => return self.by_first_line(None),
             HeaderPresence::Auto => true,
         };
         let names: Vec<&[u8]> = match (has_header, short || named + 1 == fit.width()) {
@@ -222,8 +245,7 @@ impl Recognition<'_> {
         let width = fit.width();
         let mut roles = vec![Role::Value; width];
         if let Some(list) = &self.params.columns {
-            let chosen = columns::chosen(list, names, width)
-                .map_err(|what| FormError::line(self.line, what))?;
+            let chosen = self.chosen(list, names, width)?;
             roles.fill(Role::Skipped);
             chosen.iter().for_each(|&column| roles[column] = Role::Value);
             let text = format!("{} of {width} columns left out", width - chosen.len());
@@ -258,11 +280,13 @@ impl Recognition<'_> {
             let label = names.get(column).map_or(String::new(), |name| format!(" {}", shown(name)));
             let number = column + 1;
             let field = fit.rows[0][column];
+            let numbers: Vec<usize> =
+                (0..width).filter(|&c| !fit.is_text[c] && roles[c] == Role::Value).collect();
             let what = format!(
                 "has a column {number}{label} that holds text, such as {}; give the columns of the \
-                 coordinates, such as --columns 1-{}",
+                 coordinates, such as --columns {}",
                 shown(field),
-                column.max(1)
+                columns::list(&numbers, width)
             );
             return Err(FormError::line(self.line, what));
         }
@@ -350,6 +374,25 @@ mod tests {
     fn lines_of_unequal_length_are_no_decimal_commas() {
         let ragged = form("1,2\n3\n").unwrap();
         assert_eq!((ragged.signs.delimiter, ragged.dimensions()), (b',', 2));
+    }
+
+    /// A word below a line of names made that line a point: the message was that "x" is no number,
+    /// with a remedy for it.
+    #[test]
+    fn names_stand_above_numbers_whatever_a_later_line_holds() {
+        assert_eq!(form("x\ty\n1\t2\n3\tfoo\n4\t5\n").unwrap().header, 1);
+        assert_eq!(form("x\ty\n1\t2\n3\n").unwrap().header, 1);
+        assert_eq!(form("1\t2\nx\ty\n3\t4\n").unwrap().header, 0);
+    }
+
+    #[test]
+    fn columns_that_are_left_out_may_hold_anything() {
+        let text = "x\tkind\tz\n1\ta\t2\n3\t5\t4\n5\t;\t6\n";
+        for columns in ["x,z", "1,3"] {
+            let params = TableParams { columns: Some(columns.to_owned()), ..Default::default() };
+            let form = recognise(text.as_bytes(), &params).unwrap().unwrap();
+            assert_eq!((form.dimensions(), form.header), (2, 1));
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Sentences on what was recognised.
 
-use super::Role;
+use std::collections::HashMap;
+
 use super::fit::{Dialect, delimiter_name};
 use super::matrix::{MatrixForm, MatrixKind};
 use super::points::PointsForm;
+use super::{Role, shown};
 
 /// Begins of names that genes, transcripts and probes have.
 const GENE_NAMES: [&str; 10] =
@@ -25,6 +27,7 @@ pub fn matrix(form: &MatrixForm, rows: Option<u64>, is_turned: bool) -> String {
         MatrixKind::Gct(version) => format!("GCT 1.{version}"),
         MatrixKind::Series => "a GEO series matrix".to_owned(),
         MatrixKind::Delimited => separators(form.signs),
+        MatrixKind::FeatureCounts => format!("featureCounts, {}", separators(form.signs)),
     });
     match (form.kind, form.has_header, form.is_header_short) {
         (MatrixKind::Delimited, true, true) => {
@@ -71,6 +74,23 @@ pub fn orientation(form: &MatrixForm, rows: Option<u64>, is_turned: bool) -> Opt
     let (genes, samples) = if is_turned { (columns, rows) } else { (rows, columns) };
     (samples > genes)
         .then(|| format!("{} genes, {} samples; {remedy}", grouped(genes), grouped(samples)))
+}
+
+/// Samples that have the name of another, in a sentence.
+pub fn repeated_samples(form: &MatrixForm, is_turned: bool) -> Option<String> {
+    // The samples of a turned matrix are known when all lines are read.
+    let names = if is_turned { &[][..] } else { &form.samples[..] };
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let repeated = (1..).zip(names).find_map(|(number, name)| {
+        numbers.insert(name, number).map(|before| (name, before, number))
+    });
+    repeated.map(|(name, before, number)| {
+        format!(
+            "samples {before} and {number} are both named {}; each counts, so if one is a copy, \
+             leave it out with --columns",
+            shown(name.as_bytes())
+        )
+    })
 }
 
 fn begins(name: &str, starts: &[&str]) -> bool {

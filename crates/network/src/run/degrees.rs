@@ -101,9 +101,10 @@ pub fn finish(
 /// A sentence continuing "line N of FILE ...".
 pub fn check_gene(genes: Option<u32>, gene1: u32) -> std::result::Result<(), String> {
     match genes {
-        Some(count) if gene1 > count => {
-            Err(format!("has gene {gene1}, but --genes says there are {count}"))
-        }
+        Some(count) if gene1 > count => Err(format!(
+            "has gene {gene1}, but --genes says there are {count}; give a larger number, or a \
+                 file that names all"
+        )),
         _ => Ok(()),
     }
 }

@@ -233,7 +233,7 @@ fn matrix_source(path: &std::path::Path, filter: &Filter) -> Result<RowSource> {
     let header = matrix.header();
     if filter.score_index >= header.scores {
         let text = format!(
-            "{} has {} scores a row, --score-index {} asks for another",
+            "{} has {} scores a row, --score-index {} asks for another; give a smaller number",
             path.display(),
             header.scores,
             filter.score_index

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from cuesta import __version__, machine
 from cuesta.engines import Engine
-from cuesta.lab import inputs, leftovers, preflight, streams
+from cuesta.lab import inputs, leftovers, names, preflight, streams
 from cuesta.lab.folder import AnswerFolder
 from cuesta.lab.observer import Observer
 from cuesta.lab.plan import Plan
 from cuesta.lab.record import Context
 from cuesta.lab.steps.resolve import Request, Resolved
 from cuesta.trial import Trial, is_remote
-from cuesta.workloads import doubts, edges, recognised
+from cuesta.workloads import distinct, doubts, edges, recognised, sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,8 @@ class Prepared:
         Circumstances for the record, except the sizes of the inputs.
     marks
         State of the inputs, which must not change until the end.
+    remarks
+        Remarks on the inputs, for the record.
     """
 
     request: Request
@@ -51,6 +53,7 @@ class Prepared:
     folder: AnswerFolder
     context: Context
     marks: inputs.Marks
+    remarks: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -73,13 +76,15 @@ def prepare(resolved: Resolved) -> Iterator[Prepared]:
             plan.output, overwrite=plan.overwrite, scratch=plan.scratch, inputs=trial.inputs
         ) as folder,
         streams.saved(trial, folder.streams, observer) as saved,
+        sources.named(trial, (folder.streams, folder.scratch)),
     ):
         if has_streams:
             _announce(saved, plan, observer)
         context = replace(_context(saved, plan), names=resolved.names)
         marks = inputs.marks(saved.inputs)
         # Scratch is emptied before each repeat.
-        edges.prepare(saved, folder.streams, observer)
+        remarks = edges.prepare(saved, folder.streams, observer)
+        remarks += [*names.remarks(saved), *distinct.remarks(saved)]
         yield Prepared(
             request=request,
             engine=engine,
@@ -89,6 +94,7 @@ def prepare(resolved: Resolved) -> Iterator[Prepared]:
             folder=folder,
             context=context,
             marks=marks,
+            remarks=tuple(remarks),
         )
 
 
@@ -101,6 +107,7 @@ def _announce(trial: Trial, plan: Plan, observer: Observer) -> None:
     scratch = plan.scratch or plan.output
     needs = preflight.estimate(trial, facts, plan.output, scratch, plan.ceilings)
     preflight.check(needs, plan.output, scratch)
+    distinct.check(trial)
     for sentence in preflight.sentences(needs):
         observer.note(sentence)
     for sentence in [*recognised.sentences(trial), *doubts.before(trial)]:

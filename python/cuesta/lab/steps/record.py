@@ -31,7 +31,8 @@ def record(verified: Verified) -> Record:
         changed = inputs.changed(prepared.marks, trial.inputs)
         raise _refusal(trial, completion.verification, folder.answer, changed)
     counts = result["answer"]["counts"]
-    result["preview"] = [*verified.views, *doubts.views(trial, folder.answer, counts)]
+    remarks = doubts.views(trial, folder.answer, counts, prepared.remarks)
+    result["preview"] = [*verified.views, *remarks]
     write(result, folder.answer)
     for sentence in folder.finish():
         request.observer.note(sentence)

@@ -8,6 +8,8 @@ use super::FormError;
 pub enum MatrixKind {
     /// Lines of fields and nothing else, but comments above them.
     Delimited,
+    /// Counts as featureCounts (Subread) writes them.
+    FeatureCounts,
     /// GCT of version 1.2 or 1.3, by its last digit.
     Gct(u8),
     /// GEO's series matrix.
@@ -18,7 +20,7 @@ impl MatrixKind {
     /// Words for a missing value in files of this form.
     pub fn missing(self) -> &'static [&'static str] {
         match self {
-            Self::Delimited => &[],
+            Self::Delimited | Self::FeatureCounts => &[],
             Self::Gct(3) => &["-666"],
             Self::Gct(_) => &[],
             Self::Series => &["null", "Null", "NULL"],

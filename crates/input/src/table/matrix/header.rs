@@ -6,8 +6,14 @@ use super::super::{Role, TableLine};
 use super::above::Above;
 use super::{FormError, MatrixForm, MatrixKind};
 
-/// Columns of numbers that programs write beside samples, in lower case.
-const ANNOTATIONS: [&str; 20] = [
+/// Columns that programs write beside samples, in lower case.
+const ANNOTATIONS: [&str; 26] = [
+    "chr",
+    "chrom",
+    "seqname",
+    "seqnames",
+    "gene_length",
+    "genelength",
     "length",
     "start",
     "end",
@@ -33,6 +39,20 @@ const ANNOTATIONS: [&str; 20] = [
 /// Whether a column is no sample by its label.
 pub fn is_annotation(label: &[u8]) -> bool {
     ANNOTATIONS.contains(&String::from_utf8_lossy(label).to_lowercase().as_str())
+}
+
+/// First columns of featureCounts, in lower case: a gene and its annotation.
+const FEATURE_COUNTS: [&str; 6] = ["geneid", "chr", "start", "end", "strand", "length"];
+
+/// The annotation of featureCounts, from 0: all of its first columns but the gene.
+pub const FEATURE_COUNTS_ANNOTATION: std::ops::Range<usize> = 1..FEATURE_COUNTS.len();
+
+/// Whether a header is that of featureCounts, with a sample at least.
+pub fn is_feature_counts(labels: &[&[u8]]) -> bool {
+    let is_label = |(label, known): (&&[u8], &&str)| {
+        fields::bare(label).eq_ignore_ascii_case(known.as_bytes())
+    };
+    labels.len() > FEATURE_COUNTS.len() && labels.iter().zip(&FEATURE_COUNTS).all(is_label)
 }
 
 /// Labels of a column of names.

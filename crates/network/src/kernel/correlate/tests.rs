@@ -29,6 +29,7 @@ fn matrix(genes: usize, samples: usize, value: impl Fn(usize, usize) -> f64) -> 
         genes: (0..genes).map(|gene| format!("g{gene}")).collect(),
         samples: (0..samples).map(|sample| format!("s{sample}")).collect(),
         values: (0..genes * samples).map(|i| value(i / samples, i % samples)).collect(),
+        left_out: 0,
     }
 }
 

@@ -87,6 +87,7 @@ mod tests {
             genes: (0..genes).map(|gene| format!("g{gene}")).collect(),
             samples: (0..samples).map(|sample| format!("s{sample}")).collect(),
             values: (0..genes * samples).map(|index| stream.normal(index as u64)).collect(),
+            left_out: 0,
         };
         let of = |format, min_abs_score| {
             size_bytes(&matrix, &CorrelateParams { format, min_abs_score, ..Default::default() })

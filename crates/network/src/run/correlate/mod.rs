@@ -84,7 +84,7 @@ pub fn report(
     response.counts.insert("answer_bytes", bytes);
 }
 
-/// Reads the single input as a matrix, in a separate phase.
+/// Reads the single input as a matrix, in a separate phase; counts what it leaves out or doubts.
 ///
 /// # Errors
 /// `Input`, `System`.
@@ -93,12 +93,16 @@ pub fn parse(
     params: &CorrelateParams,
     response: &mut Response,
 ) -> Result<ExpressionMatrix> {
-    timed(response, "parse", || {
+    let matrix = timed(response, "parse", || {
         let matrix = read(context, params)?;
         let bytes = std::fs::metadata(&context.request.inputs[0]).map_or(0, |file| file.len());
         let rows = matrix.genes.len() as u64;
         Ok((matrix, bytes, rows))
-    })
+    })?;
+    let remarked =
+        [("summary_rows", matrix.left_out), ("repeated_samples", matrix.repeated_samples())];
+    response.counts.extend(remarked.into_iter().filter(|(_, count)| *count > 0));
+    Ok(matrix)
 }
 
 /// Writes the names of the genes next to pairs in text.
@@ -180,7 +184,9 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
     let name = path.display();
     let mut sentences = vec![format!("{name}: {}", wording::matrix(&form, rows, params.transpose))];
     let doubt = wording::orientation(&form, rows, params.transpose);
-    sentences.extend(doubt.map(|doubt| format!("warning: {name}: {doubt}")));
+    let repeated = wording::repeated_samples(&form, params.transpose);
+    let doubts = doubt.into_iter().chain(repeated);
+    sentences.extend(doubts.map(|doubt| format!("warning: {name}: {doubt}")));
     Ok(sentences)
 }
 

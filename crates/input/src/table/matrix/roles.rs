@@ -1,0 +1,92 @@
+//! Columns of a matrix: the names of the genes, the samples, and what is left out.
+
+use super::super::fit::TableFit;
+use super::super::{Role, columns, fields, shown};
+use super::MatrixKind;
+use super::header;
+
+/// Fields of a row, and the form of the file that they show.
+pub struct Layout {
+    /// Form of the file.
+    pub kind: MatrixKind,
+    /// Fields of a row.
+    pub roles: Vec<Role>,
+}
+
+/// Columns of a table that may be a matrix.
+pub struct MatrixColumns<'a> {
+    /// First lines in fields.
+    pub fit: &'a TableFit<'a>,
+    /// Names of the columns; empty without a header.
+    pub names: &'a [&'a [u8]],
+    /// Number of columns.
+    pub width: usize,
+    /// Column with the names of the genes, from 0.
+    pub name: usize,
+}
+
+impl MatrixColumns<'_> {
+    /// The layout of a row, whose samples are those of `--columns` where it is given.
+    ///
+    /// # Errors
+    /// A sentence continuing "line N of FILE" about a column that is no sample.
+    pub fn layout(&self, list: Option<&str>) -> Result<Layout, String> {
+        let is_counts = header::is_feature_counts(self.names);
+        let kind = if is_counts { MatrixKind::FeatureCounts } else { MatrixKind::Delimited };
+        let mut chosen: Vec<usize> = (self.name + 1..self.width).collect();
+        let mut roles = vec![Role::Skipped; self.width];
+        if let Some(list) = list {
+            chosen = columns::chosen(list, self.names, self.width)?;
+            // An index in front of the names is no sample.
+            chosen.retain(|column| *column >= self.name);
+            if chosen.contains(&self.name) {
+                let (number, remedy) = (self.name + 1, self.remedy(&chosen));
+                return Err(format!(
+                    "has the names of genes in column {number}, which --columns asks for; {remedy}"
+                ));
+            }
+        } else if is_counts {
+            chosen.retain(|column| !header::FEATURE_COUNTS_ANNOTATION.contains(column));
+        }
+        if let Some(&column) = chosen.iter().find(|&&column| !self.is_sample(column)) {
+            return Err(self.no_sample(column, &chosen));
+        }
+        chosen.iter().for_each(|&column| roles[column] = Role::Value);
+        roles[self.name] = Role::Name;
+        Ok(Layout { kind, roles })
+    }
+
+    fn label(&self, column: usize) -> &[u8] {
+        self.names.get(column).map_or(&b""[..], |label| fields::bare(label))
+    }
+
+    fn is_sample(&self, column: usize) -> bool {
+        let is_text = self.fit.is_text.get(column) == Some(&true);
+        !is_text && !header::is_annotation(self.label(column))
+    }
+
+    fn no_sample(&self, column: usize, chosen: &[usize]) -> String {
+        let label = self.label(column);
+        let is_named = header::is_annotation(label);
+        let what = if is_named { "is no sample by its name" } else { "holds text" };
+        let label = if label.is_empty() { String::new() } else { format!(" {}", shown(label)) };
+        let (number, remedy) = (column + 1, self.remedy(chosen));
+        format!("has a column {number}{label} that {what}; {remedy}")
+    }
+
+    /// The remedy for a choice with a column that is no sample: the rest of it, or all samples.
+    fn remedy(&self, chosen: &[usize]) -> String {
+        let is_sample = |column: &usize| *column != self.name && self.is_sample(*column);
+        let mut samples: Vec<usize> = chosen.iter().copied().filter(is_sample).collect();
+        if samples.is_empty() {
+            samples = (self.name + 1..self.width).filter(is_sample).collect();
+        }
+        match samples.is_empty() {
+            true => "give a table with a column of numbers for each sample".to_owned(),
+            false => format!(
+                "give the columns of the samples, such as --columns {}",
+                columns::list(&samples, self.width)
+            ),
+        }
+    }
+}
