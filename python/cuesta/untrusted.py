@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from cuesta.errors import InputError
 
@@ -20,6 +21,9 @@ _UNSEEN = re.compile(
     rf"({_STYLES})|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
 """Control characters but tabs and line feeds, and those that turn the direction of text."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character in JSON, which may be alone."""
 
 
 def within(folder: Path, name: str) -> Path:
@@ -53,6 +57,21 @@ def read_text(file: Path) -> str:
         if facts.st_size > TEXT_BYTES_MAX:
             raise OSError(errno.EFBIG, "file too large", str(file))
         return opened.read()
+
+
+def read_json(file: Path) -> Any:
+    """Return the JSON value of a regular file that others may have written.
+
+    Errors: `OSError` as `read_text`; `ValueError` and `RecursionError` where the text is no JSON,
+    or holds half of a character (a lone surrogate), which no page and no terminal can show.
+    """
+    import json
+
+    text = read_text(file)
+    value = json.loads(text)
+    if _SURROGATE.search(text):
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def check_kinds(folder: Path) -> None:

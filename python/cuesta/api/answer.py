@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cuesta.errors import InputError
-from cuesta.untrusted import read_text, within
+from cuesta.untrusted import read_json, within
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,9 +200,7 @@ class Comparison:
     @cached_property
     def record(self) -> Record:
         """The content of `compare.json`: engines, digests, times."""
-        import json
-
-        record: Record = json.loads(read_text(self.output / "compare.json"))
+        record: Record = read_json(self.output / "compare.json")
         return record
 
     @cached_property
@@ -241,9 +239,7 @@ class Assessment:
     @cached_property
     def record(self) -> Record:
         """All measures; see `spec/formats/assessment.md`."""
-        import json
-
-        record: Record = json.loads(read_text(self.output))
+        record: Record = read_json(self.output)
         return record
 
     def __repr__(self) -> str:

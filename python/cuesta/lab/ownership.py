@@ -195,7 +195,7 @@ def _record(file: Path) -> dict[str, object] | None:
         facts = file.lstat()
         if not stat.S_ISREG(facts.st_mode):
             return None
-        result = json.loads(untrusted.read_text(file))
+        result = untrusted.read_json(file)
     except (OSError, ValueError, RecursionError):
         return None
     schema = result.get("schema") if isinstance(result, dict) else None

@@ -234,7 +234,7 @@ def read(path: Path) -> Record:
     """Read the record of an answer folder, or in a file. Errors: `InputError` if there is none."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
-        record = json.loads(untrusted.read_text(file))
+        record = untrusted.read_json(file)
     except OSError as error:
         raise InputError(f"{file}: no run record ({(error.strerror or '').lower()})") from None
     except (ValueError, RecursionError) as error:

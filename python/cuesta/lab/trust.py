@@ -7,7 +7,6 @@ clients read.
 
 from __future__ import annotations
 
-import math
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,16 +23,12 @@ _COUNTS_MAX = 1 << 64
 
 def check_shape(fields: Mapping[str, Any], source: Path) -> None:
     """Raise `InputError` for a record that lacks fields which the verification reads."""
-    fault = next(_faults(fields), None)
+    fault = next(_faults(fields), None) or next(_faults_of_trial(fields), None)
     if fault:
-        raise InputError(f"{source}: not a whole record of a run: {fault}")
-    workload = get_workload(fields["workload"])
-    for parameter in workload.parameters:
-        value = fields["parameters"].get(parameter.name)
-        if not _fits(parameter.type, value):
-            fault = f"{parameter.name} is {value!r:.80}, which is not {parameter.range}"
-            raise InputError(f"{source}: not a whole record of a run: {fault}")
-    get_engine(fields["engine"])
+        raise InputError(
+            f"{source}: not a whole record of a run: {fault}; take run.json as the run wrote "
+            "it, or run again"
+        )
 
 
 def check_reach(trial: Trial, *, may_fetch: bool) -> None:
@@ -95,6 +90,25 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[str]:
     yield from _faults_of_answer(fields.get("answer"))
 
 
+def _faults_of_trial(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the faults of names and parameters, in a record whose fields have the right types."""
+    try:
+        workload = get_workload(fields["workload"])
+        get_engine(fields["engine"])
+    except InputError as error:
+        yield str(error)
+        return
+    count, least, most = len(fields["inputs"]), workload.inputs_minimum, workload.inputs_maximum
+    if count < least or (most is not None and count > most):
+        yield f"{workload.name} does not read {count} inputs"
+    known = {parameter.name: parameter for parameter in workload.parameters}
+    for name, value in fields["parameters"].items():
+        if name not in known:
+            yield f"{workload.name} has no parameter {name!r}"
+        elif not known[name].holds(value):
+            yield f"{name} is {value!r:.80}, which is not {known[name].range}"
+
+
 def _faults_of_answer(answer: object) -> Iterator[str]:
     if not isinstance(answer, dict):
         yield "answer is no object"
@@ -116,15 +130,6 @@ def _has(value: object, kinds: Mapping[str, type]) -> bool:
     return isinstance(value, dict) and all(
         isinstance(value.get(name), kind) for name, kind in kinds.items()
     )
-
-
-def _fits(kind: str, value: object) -> bool:
-    """Whether a value is of the kind of a parameter; a record may have none, and lists of words."""
-    if value is None or kind not in ("int", "float", "flag"):
-        return True
-    if kind == "flag" or isinstance(value, bool):
-        return kind == "flag" and isinstance(value, bool)
-    return isinstance(value, int if kind == "int" else int | float) and math.isfinite(value)
 
 
 def _is_count(value: object) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from cuesta.errors import InputError
 from cuesta.lab.record import SETUP_PHASES as SETUP_PHASES
 from cuesta.lab.stats import Statistic, median_interval
-from cuesta.untrusted import read_text, within
+from cuesta.untrusted import read_json, within
 
 RUN_SCHEMA = "cuesta.run/1"
 COMPARE_SCHEMA = "cuesta.compare/1"
@@ -298,7 +298,7 @@ def _read(path: Path) -> Iterator[Run]:
 
 def _read_file(path: Path) -> Iterator[Run]:
     try:
-        fields = json.loads(read_text(path))
+        fields = read_json(path)
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or 'not readable').lower()}") from None
     except (ValueError, RecursionError) as error:
@@ -316,7 +316,7 @@ def _read_file(path: Path) -> Iterator[Run]:
 def _assessment(path: Path, digest: str) -> Fields:
     """The assessment of the answer with that digest; empty where there is none to read."""
     try:
-        fields = mapping(json.loads(read_text(path)))
+        fields = mapping(read_json(path))
     except (OSError, ValueError, RecursionError):
         return {}
     matches = fields.get("schema") == ASSESSMENT_SCHEMA and fields.get("digest") == digest

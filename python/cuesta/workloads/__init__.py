@@ -35,6 +35,9 @@ WORKLOAD_NAMES = tuple(sorted(page.parent.name for page in _SPEC.glob("*/params.
 BALANCE_FLOPS_PER_BYTE = 8.0
 """Intensity above which arithmetic bounds a phase, not memory."""
 
+_INT_MAX = (1 << 32) - 1
+"""Largest whole number of a parameter without a maximum: counts in requests have 32 bits."""
+
 _KINDS = {
     "int": "a whole number", "float": "a number", "text": "a word", "flag": "true or false",
 }  # fmt: skip
@@ -93,6 +96,8 @@ class Parameter:
         kind = _KINDS[self.type]
         if self.minimum is not None and self.maximum is not None:
             return f"{kind} from {self.minimum:g} to {self.maximum:.9g}"
+        if self.type == "int":
+            return f"{kind} from {self.minimum or 0:g} to {_INT_MAX}"
         return f"{kind} of at least {self.minimum:g}" if self.minimum is not None else kind
 
     def check(self, value: object) -> float | int | str | bool | None:
@@ -103,6 +108,19 @@ class Parameter:
             return self._converted(value)
         except (TypeError, ValueError):
             raise InputError(f"{self.option} is {value}, give {self.range}") from None
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is in the range and has the parameter's type, as a record must have it.
+
+        A whole number is also a `float`.
+        """
+        try:
+            checked = self.check(value)
+            str(value).encode()
+        except (InputError, OverflowError, UnicodeEncodeError):
+            return False
+        is_whole = isinstance(checked, float) and type(value) is int
+        return is_whole or type(checked) is type(value)
 
     def _converted(self, value: object) -> float | int | str | bool:
         if self.type == "flag":
@@ -117,8 +135,9 @@ class Parameter:
         number = float(str(value))
         if self.type == "int" and not number.is_integer():
             raise ValueError
-        low = -math.inf if self.minimum is None else self.minimum
-        high = math.inf if self.maximum is None else self.maximum
+        low, high = (0, _INT_MAX) if self.type == "int" else (-math.inf, math.inf)
+        low = low if self.minimum is None else self.minimum
+        high = high if self.maximum is None else self.maximum
         if not low <= number <= high or not math.isfinite(number):
             raise ValueError
         return int(number) if self.type == "int" else number

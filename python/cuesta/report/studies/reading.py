@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from cuesta.report.studies.model import (
     StudyResult,
     View,
 )
-from cuesta.untrusted import read_text
+from cuesta.untrusted import read_json
 
 WORDS_MAX = 600
 """Characters of a text that are shown."""
@@ -38,7 +37,7 @@ def is_study(path: Path) -> bool:
     if file.suffix != ".json" or not file.is_file():
         return False
     try:
-        return mapping(json.loads(read_text(file))).get("schema") == SCHEMA
+        return mapping(read_json(file)).get("schema") == SCHEMA
     except (OSError, ValueError, RecursionError):
         return False
 
@@ -47,7 +46,7 @@ def read(path: Path) -> StudyResult:
     """The study in a folder, or in a file. Errors: `InputError` when there is none."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
-        fields = json.loads(read_text(file))
+        fields = read_json(file)
     except OSError as error:
         raise InputError(f"{file}: no study ({(error.strerror or '').lower()})") from None
     except (ValueError, RecursionError) as error:
@@ -89,7 +88,7 @@ def _records(folder: Path) -> Callable[[str], Run | None]:
         try:
             if not file.resolve().is_relative_to(folder.resolve()):
                 return None
-            return to_run(mapping(json.loads(read_text(file))), str(file))
+            return to_run(mapping(read_json(file)), str(file))
         except (OSError, ValueError, RecursionError, InputError):
             return None
 
