@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adversarykit import listing
-from cuesta import processes
+from cuesta import machine, processes
 from cuesta.errors import InputError
 from cuesta.lab import leftovers
 from cuesta.lab.folder import AnswerFolder
@@ -50,6 +50,41 @@ def test_a_failed_run_leaves_nothing(tmp_path: Path, kind: type[BaseException]) 
         write(folder, error=kind())
     assert names(tmp_path) == {"scratch"}
     assert names(scratch) == set()
+
+
+def test_the_full_disk_is_that_of_scratch_where_scratch_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk of --scratch was reported as one of the output, as the error names no file. Now
+    the place with less free space is named.
+    """
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    for full, place in ((scratch, f"--scratch {scratch}: "), (tmp_path, f"{tmp_path / 'out'}: ")):
+        monkeypatch.setattr(machine, "free_bytes", lambda path, full=full: path != full)
+        error = OSError(errno.ENOSPC, "No space left on device")
+        folder = AnswerFolder(tmp_path / "out", overwrite=False, scratch=scratch)
+        with pytest.raises(InputError, match=rf"^{place}the disk is full"), folder:
+            write(folder, error=error)
+
+
+def test_an_error_names_places_of_the_user_and_no_temporary_files(tmp_path: Path) -> None:
+    """Messages named files that were removed when the message appeared. Now they name the output
+    and the folder for scratch.
+    """
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    def fail(folder: AnswerFolder) -> None:
+        text = f"writing {folder.scratch}/3.run failed: no space; see {folder.answer}/a.txt"
+        raise InputError(text)
+
+    for given, place in ((scratch, scratch), (None, tmp_path)):
+        folder = AnswerFolder(tmp_path / "out", overwrite=False, scratch=given)
+        with pytest.raises(InputError) as raised, folder:
+            fail(folder)
+        expected = f"writing temporary files in {place} failed: no space; see {tmp_path}/out/a.txt"
+        assert str(raised.value) == expected
 
 
 def test_until_it_is_finished_an_answer_has_a_temporary_name(tmp_path: Path) -> None:

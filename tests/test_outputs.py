@@ -141,3 +141,59 @@ def test_a_name_that_no_terminal_shows_is_refused(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", ["é", "データ\u3000", "a b", "🧬"])
 def test_a_name_in_any_script_is_fine(name: str, tmp_path: Path) -> None:
     outputs.check_local(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run scan a.txt -o folder/deep/out",
+        "report folder -o folder/page.html",
+        "data make tera --rows 3 -o link/rows.dat",
+    ],
+)
+def test_an_output_in_an_answer_folder_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+) -> None:
+    """Output in the folder of another answer was written, and that answer no longer verified. Now
+    such a place is refused.
+    """
+    monkeypatch.chdir(tmp_path)
+    folder = answer(tmp_path / "folder", {"pairs.txt": b"old"})
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "a.txt").write_text("1\t2\t1\t1\t5\t0\t0\t0\t0\t0.9\t11111\n")
+    before = listing(tmp_path)
+    assert call(command.split()) == 2
+    assert f"is in the answer folder {folder}" in capsys.readouterr().err
+    assert listing(tmp_path) == before
+
+
+def test_the_report_of_an_answer_may_be_in_its_folder(tmp_path: Path) -> None:
+    folder = answer(tmp_path / "folder", {"pairs.txt": b"old"})
+    outputs.check_local(folder / "report.html")
+    outputs.check_local(folder)
+
+
+def test_overwriting_is_advised_only_where_it_is_possible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For a file and for the current folder the message named --overwrite, which was refused as
+    well. Now it names only what helps.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis").write_text("x")
+    for place in (Path("file"), Path(), Path("full"), Path("link")):
+        with pytest.raises(InputError, match=r"exists already; give another --output$"):
+            check_output(place, overwrite=False)
+    (tmp_path / "empty").mkdir()
+    for place in (Path("empty"), answer(tmp_path / "old", {"pairs.txt": b"old"})):
+        with pytest.raises(InputError, match=r"give another --output, or --overwrite$"):
+            check_output(place, overwrite=False)
+    for name, remedy in (("link", "give another -o"), ("file", "another -o, or --overwrite")):
+        assert call(["data", "make", "tera", "--rows", "3", "-o", name]) == 2
+        assert capsys.readouterr().err.strip().endswith(remedy)

@@ -17,6 +17,12 @@ from cuesta.untrusted import check_name
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/.*", re.DOTALL)
 """A path has lost one of the two slashes; a scheme has two letters at least."""
 
+_RECORDS = {"run.json": b'"cuesta.run/', "compare.json": b'"cuesta.compare/'}
+"""Records of answer folders, and the schema that each names near its beginning."""
+_SCHEMA_BYTES = 64 << 10
+_BESIDE_ANSWER = ("assessment.json", "report.html", "run.json.sig")
+"""Files in an answer folder which its verification expects and no engine writes."""
+
 
 class Place(NamedTuple):
     """A file or folder that exists: its device and its number there."""
@@ -26,8 +32,12 @@ class Place(NamedTuple):
 
 
 def check_local(output: Path | str, option: str = "-o") -> None:
-    """Refuse a URI, which a path would make a local folder of. Errors: `InputError`."""
+    """Refuse a URI, which a path would make a local folder of, and a place in an answer folder.
+
+    Errors: `InputError`.
+    """
     check_name(output, option)
+    _check_outside_answers(Path(output), option)
     match = _URI.fullmatch(str(output))
     if match is None:
         return
@@ -40,6 +50,27 @@ def check_local(output: Path | str, option: str = "-o") -> None:
     if scheme != "cuesta":
         remedy = f"give {option} PATH, or a mounted folder, then copy it there"
     raise InputError(f"{option} {uri}: output is written to local paths; {remedy}")
+
+
+def _check_outside_answers(output: Path, option: str) -> None:
+    """Refuse a place in an answer folder: a file that its record lacks fails the verification."""
+    real = Path(os.path.realpath(output))
+    folder = next((above for above in real.parents if _is_answer(above)), None)
+    if folder is None or (folder == real.parent and real.name in _BESIDE_ANSWER):
+        return
+    raise InputError(
+        f"{option} {output} is in the answer folder {folder}, which would not verify any more; "
+        "give a place apart from it"
+    )
+
+
+def _is_answer(folder: Path) -> bool:
+    for name, schema in _RECORDS.items():
+        with contextlib.suppress(OSError):
+            if (folder / name).is_file():
+                with (folder / name).open("rb") as file:
+                    return schema in file.read(_SCHEMA_BYTES)
+    return False
 
 
 def check_apart(output: Path, inputs: Iterable[str], option: str = "-o") -> None:

@@ -207,7 +207,8 @@ def _check(place: Path, option: str, overwrite: bool) -> None:
         if any(place.iterdir()):
             raise InputError(f"{place} is a folder with files in it; give another {option}")
     elif not overwrite:
-        raise InputError(f"{place} exists already; give another {option}, or --overwrite")
+        replaces = ", or --overwrite" if place.is_file() and not place.is_symlink() else ""
+        raise InputError(f"{place} exists already; give another {option}{replaces}")
     elif place.is_symlink():
         raise InputError(
             f"{place} is a symbolic link, so --overwrite will not replace the file it leads to; "

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
-from cuesta import outputs, removal
-from cuesta.errors import InputError, disk_error
+from cuesta import machine, outputs, removal
+from cuesta.errors import CuestaError, InputError, disk_error
 from cuesta.lab.leftovers import (
     LOCK_NAME,
     hold,
@@ -138,9 +139,29 @@ class AnswerFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        failed = disk_error(error, self._fuller_place()) if isinstance(error, OSError) else None
         self._remove()
-        if isinstance(error, OSError):
-            raise disk_error(error, str(self.output)) from error
+        if failed:
+            raise InputError(self._public(str(failed))) from error
+        if isinstance(error, CuestaError):
+            error.args = (self._public(str(error)), *error.args[1:])
+
+    def _fuller_place(self) -> str:
+        """The place of this run with the least free space, as the user gave it."""
+        output = machine.free_bytes(self.output.parent)
+        if self._within and machine.free_bytes(self._within) < output:
+            return f"--scratch {self._within}"
+        return str(self.output)
+
+    def _public(self, text: str) -> str:
+        """Replace the names of temporary files, which are removed, by places of the user."""
+        if not self._keep:
+            text = text.replace(str(self.answer), str(self.output))
+        inner = re.escape(str(self._room)) + r"/[^\s,;:()]*"
+        folder = f"temporary files in {self._within or self.output.parent}"
+        if self._within is None or self._keep:
+            inner = re.escape(str(self.scratch)) + r"[^\s,;:()]*"
+        return re.sub(inner, lambda _: folder, text)
 
     def empty(self) -> None:
         """Empty `answer` and `scratch` of the files of an earlier run."""
@@ -252,7 +273,18 @@ def check_output(
     """
     outputs.check_local(output)
     if os.path.lexists(output) and not overwrite:
+        try:
+            _replaceable(output, inputs, known)
+        except InputError:
+            raise InputError(f"{output} exists already; give another --output") from None
         raise InputError(f"{output} exists already; give another --output, or --overwrite")
+    return _replaceable(output, inputs, known)
+
+
+def _replaceable(
+    output: Path, inputs: Iterable[str], known: Mapping[PurePosixPath, Identity] | None
+) -> dict[PurePosixPath, Identity]:
+    """Return the content that an answer would replace. Errors: `InputError` if it must not."""
     outputs.check_apart(output, inputs)
     if not os.path.lexists(output):
         return {}
