@@ -252,3 +252,22 @@ def test_an_empty_answer_explains_why_on_the_last_line(
         assert call(["report", str(answer), "-o", str(page)]) == 0
         capsys.readouterr()
         assert reason.split(";")[0] in page.read_text()
+
+
+def test_pairs_whose_names_only_count_the_reads_have_a_remark(
+    mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing told that the names of interleaved reads showed no pairs. Now a remark does."""
+    records = [path.read_text().split("\n") for path in mate_files]
+    for style, has_remark in (("X.{number}", True), ("X.{pair}", False)):
+        lines = []
+        for pair in range(200):
+            for mate in range(2):
+                name = style.format(number=2 * pair + mate + 1, pair=pair)
+                lines += [f"@{name} x", *records[mate][4 * pair + 1 : 4 * pair + 4]]
+        path = tmp_path / "turn.fq"
+        path.write_text("\n".join(lines) + "\n")
+        capsys.readouterr()
+        assemble([path], tmp_path / style, "--interleaved", *K)
+        text = " ".join(capsys.readouterr().out.split())
+        assert ("names only count the reads (X.3, X.4)" in text) == has_remark

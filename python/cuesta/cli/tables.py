@@ -53,7 +53,9 @@ def remarks(record: Record, output: Path) -> Iterator[str]:
     if record["workload"] == "assemble":
         from cuesta.workloads.assembly import remarks
 
-        yield from remarks.of_inputs(facts["path"] for facts in record["inputs"])
+        paths = [facts["path"] for facts in record["inputs"]]
+        yield from remarks.of_inputs(paths)
+        yield from remarks.of_pairs(paths, record["parameters"])
         yield remarks.reason(output)
 
 

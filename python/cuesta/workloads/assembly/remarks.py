@@ -6,7 +6,8 @@ import bz2
 import gzip
 import lzma
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +23,10 @@ _OPENERS: Mapping[bytes, Callable[[str], IO[bytes]]] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
 }
+
+_NAMES_BYTES = 64 << 10
+"""Bytes of text in which the first names of reads are searched."""
+_LAST_NUMBER = re.compile(r"(.*?)(\d{1,18})(\D*)", re.DOTALL)
 
 
 def reason(folder: Path) -> str:
@@ -58,6 +63,53 @@ def _reason(answer: Files) -> str:
         f"no contig of at least {least:,} bases: the longest has {longest:,}; graph.gfa has all, "
         "and --min-contig may be smaller"
     )
+
+
+def of_pairs(paths: Sequence[str], parameters: Mapping[str, object]) -> Iterator[str]:
+    """Yield a sentence about each file of interleaved pairs whose names only count the reads."""
+    if not parameters.get("interleaved") or parameters.get("unchecked_mates"):
+        return
+    singles = parameters.get("singles")
+    count = len(paths) - (singles if isinstance(singles, int) else 0)
+    for path in paths[:count]:
+        if is_remote(path):
+            continue
+        try:
+            names = _first_names(path)
+        except (OSError, EOFError, lzma.LZMAError):
+            continue
+        first, second = names[-2:] if len(names) > 1 else ("", "")
+        if _are_consecutive(first, second):
+            yield (
+                f"{path}: names only count the reads ({first}, {second}), so that no name shows "
+                "which are a pair; each two in turn were taken for one"
+            )
+
+
+def _first_names(path: str) -> list[str]:
+    """Return the names of up to four reads at the beginning of a file, an even number of them."""
+    with open(path, "rb") as file:  # noqa: PTH123
+        start = file.read(6)
+    opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
+    with opener(path) if opener else open(path, "rb") as text:  # noqa: PTH123
+        lines = text.read(_NAMES_BYTES).removeprefix(b"\xef\xbb\xbf").splitlines()
+    if not lines or lines[0][:1] not in (b">", b"@"):
+        return []
+    if lines[0].startswith(b">"):
+        lines = [line for line in lines if line.startswith(b">")]
+    else:
+        lines = lines[::4]
+    names = [line[1:].split()[0].decode(errors="replace") for line in lines[:4] if line[1:].split()]
+    return names[: len(names) // 2 * 2]
+
+
+def _are_consecutive(first: str, second: str) -> bool:
+    """Whether two names differ in their last number only, which is one more in the second."""
+    parts = [_LAST_NUMBER.fullmatch(name) for name in (first, second)]
+    if not (parts[0] and parts[1]):
+        return False
+    (before, number, after), (before2, number2, after2) = parts[0].groups(), parts[1].groups()
+    return before == before2 and after == after2 and int(number) + 1 == int(number2)
 
 
 def of_inputs(paths: Iterable[str]) -> Iterator[str]:
