@@ -296,7 +296,12 @@ impl AssembleParams {
         }
         if kmer_sizes[0] > read_bases {
             let k = kmer_sizes[0];
-            let text = format!("k is {k}, but reads have {read_bases} bases; give a smaller -k");
+            let remedy = if read_bases >= K_MIN {
+                "give a smaller -k".to_owned()
+            } else {
+                format!("give reads of at least {K_MIN} bases, the smallest k")
+            };
+            let text = format!("k is {k}, but reads have {read_bases} bases; {remedy}");
             return Err(refusal(&text));
         }
         Ok(Plan { kmer_sizes, is_chosen, options: self.completed() })

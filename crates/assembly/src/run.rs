@@ -26,7 +26,7 @@ use crate::stages::short_contigs::ShortContigs;
 use crate::stages::workers::Workers;
 use crate::stages::write::{self, BEFORE_FOLDER, LastGraph};
 use cuesta_input::distinct::Distinct;
-use cuesta_input::reads::{Pairing, ReadBatch, Reads, input_bytes};
+use cuesta_input::reads::{Pairing, ReadBatch, Reads, distinct, input_bytes};
 
 /// Runs the workload on the threads of this process.
 ///
@@ -87,8 +87,13 @@ pub fn plan(context: &Context<'_>) -> Result<Plan> {
     let inputs = &context.request.inputs;
     let options = context.parameters::<AssembleParams>()?;
     DISTINCT_READS.require(inputs)?;
+    distinct::require(inputs)?;
     if options.pairing().has_pairs() && options.singles >= inputs.len() {
-        let text = format!("--singles is {}, of {} files", options.singles, inputs.len());
+        let text = format!(
+            "--singles is {}, of {} files; give fewer, so that files of pairs remain",
+            options.singles,
+            inputs.len()
+        );
         return Err(Error::input("assemble", text));
     }
     let longest = longest_read(context, options.read_bases_wanted())?;

@@ -101,6 +101,11 @@ fn proteins_are_named_before_their_length_is() {
     }
     let error = run(b">one\nACGTACGT?\n", None, 64 << 20).unwrap_err();
     assert!(error.message().ends_with("'?' is no nucleotide; give reads of DNA or RNA"));
+    // A smaller k than the smallest helps nobody.
     let error = run(b">one\nACGTRYKM\n", None, 64 << 20).unwrap_err();
-    assert!(error.message().ends_with("reads have 8 bases; give a smaller -k"));
+    assert!(
+        error
+            .message()
+            .ends_with("reads have 8 bases; give reads of at least 15 bases, the smallest k")
+    );
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::ReadBatch;
-use super::mates::{self, MateCounts};
+use super::mates::{self, EarlierNames, MateCounts};
 use crate::block_buffer::BlockBuffer;
 
 const LINES: usize = 4;
@@ -138,17 +138,19 @@ fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
 
 /// Appends the bases and ends of groups of `reads_per_file` records of each text in turn; false if
 /// a text does not hold `groups` groups. A text that was cut off by its lines and has a record of
-/// more lines has fewer records. Names of pairs are added to `mate_counts`.
+/// more lines has fewer records. Names of pairs are added to `mate_counts`; with the name of the
+/// first read of the file, where it may recur.
 pub(super) fn parse(
     batch: &mut ReadBatch,
     (reads_per_file, groups): (usize, u64),
-    mut mate_counts: Option<&mut MateCounts>,
+    mate_counts: Option<(&mut MateCounts, &[u8])>,
 ) -> bool {
-    let ReadBatch { texts, bases, ends, text_bytes, names, .. } = batch;
+    let (mut mate_counts, first_name) = mate_counts.unzip();
+    let ReadBatch { texts, bases, ends, text_bytes, names, first: groups_before, .. } = batch;
     *text_bytes = texts.iter().map(|text| text.len() as u64).sum();
     let mut rests: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
-    let mut before = None;
-    for _ in 0..groups {
+    let mut last = None;
+    for group in *groups_before..*groups_before + groups {
         let (mut of_group, mut index): ([&[u8]; 2], usize) = ([&[]; 2], 0);
         for rest in &mut rests {
             for _ in 0..reads_per_file {
@@ -164,8 +166,9 @@ pub(super) fn parse(
         }
         if let Some(counts) = &mut mate_counts {
             let of_group = of_group.map(mates::name);
-            counts.add(of_group, before);
-            before = Some(of_group[1]);
+            let first = first_name.filter(|_| group > 0);
+            counts.add(of_group, EarlierNames { last, first });
+            last = Some(of_group[1]);
         }
     }
     rests.iter().all(|rest| rest.is_empty())

@@ -3,6 +3,7 @@
 mod batch;
 mod blocks;
 pub mod cached;
+pub mod distinct;
 mod mates;
 mod members;
 mod refusals;

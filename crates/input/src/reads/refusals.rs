@@ -53,12 +53,39 @@ impl Read for Guarded {
 }
 
 /// Numbers of bases and qualities of a record, extracted from the parser's message.
+fn lengths(message: &str) -> Option<(u64, u64)> {
+    let mut numbers = message.split_whitespace().filter_map(|word| word.parse().ok());
+    numbers.next().zip(numbers.next())
+}
+
 fn unequal(message: &str) -> String {
-    let mut numbers = message.split_whitespace().filter(|word| word.parse::<u64>().is_ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(bases), Some(qualities)) => format!("{bases} bases but {qualities} qualities"),
-        _ => "more or fewer qualities than bases".to_owned(),
+    match lengths(message) {
+        Some((bases, qualities)) => format!("{bases} bases but {qualities} qualities"),
+        None => "more or fewer qualities than bases".to_owned(),
     }
+}
+
+/// Whether qualities are missing, and the text ends within a line: the record is then the last.
+fn is_cut(path: &Path, message: &str) -> bool {
+    let (mut last, mut block) = (b'\n', vec![0; text::START_BYTES]);
+    let Ok(mut text) = unpack::open(path) else { return false };
+    while let Ok(count @ 1..) = text.read(&mut block) {
+        last = block[count - 1];
+    }
+    last != b'\n' && lengths(message).is_some_and(|(bases, qualities)| qualities < bases)
+}
+
+/// Message about a record within which a file ends. The records before it are not used either: an
+/// assembly of a part of the reads would look like one of all.
+fn cut(place: &RecordPlace<'_>, error: &ParseError) -> String {
+    let remedy = match place.before {
+        0 => String::new(),
+        before => {
+            let lines = error.position.line.saturating_sub(1);
+            format!(", or give the {before} whole records before, the first {lines} lines")
+        }
+    };
+    format!("the file is cut short within this record; obtain it again{remedy}")
 }
 
 /// Refusal of a file at a record.
@@ -69,9 +96,12 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
     }
     let what = match error.kind {
         ParseErrorKind::Io => format!("cannot be read: {}; obtain it again", error.msg),
-        ParseErrorKind::UnknownFormat => "is neither FASTQ nor FASTA".to_owned(),
+        ParseErrorKind::UnknownFormat => {
+            "is neither FASTQ nor FASTA; give reads in one of them".to_owned()
+        }
         ParseErrorKind::InvalidStart => {
-            "a record begins with neither @ nor >; blank lines and other text are not read there"
+            "a record begins with neither @ nor >; blank lines and other text are not read there, take \
+             them out"
                 .to_owned()
         }
         ParseErrorKind::InvalidSeparator => {
@@ -79,10 +109,11 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
              them with `seqtk seq -l 0 FILE`"
                 .to_owned()
         }
+        ParseErrorKind::UnequalLengths if is_cut(place.path, &error.msg) => cut(place, error),
         ParseErrorKind::UnequalLengths => {
             format!("{}; obtain it again", unequal(&error.msg))
         }
-        ParseErrorKind::UnexpectedEnd => "the file is cut short; obtain it again".to_owned(),
+        ParseErrorKind::UnexpectedEnd => cut(place, error),
         ParseErrorKind::EmptyFile => "holds no read; give FASTQ or FASTA".to_owned(),
     };
     let text = format!("{path}, record {}, line {}: {what}", place.before + 1, error.position.line);
@@ -99,17 +130,19 @@ fn form_of(path: &Path) -> Option<&'static str> {
 
 /// The error of two reads assumed to be a pair whose names do not match.
 pub(super) fn mismatch(paths: &[PathBuf], (pair, [first, second]): Pair) -> Error {
-    let remedy = "give reads that are in step, or --unchecked-mates if names say nothing of pairs";
+    let unchecked = "--unchecked-mates if names say nothing of pairs";
     let text = match paths {
         [first_file, second_file, ..] => format!(
-            "{}, record {}: its name differs from that of its mate in {} ({first:?}, {second:?}); \
-             {remedy}",
+            "{}, record {}: its name differs from that of its mate in {} ({first:?}, {second:?}), \
+             or both are the same read of a pair; give reads that are in step, or {unchecked}",
             first_file.display(),
             pair + 1,
             second_file.display(),
         ),
         _ => format!(
-            "{}, records {} and {}: the names of a pair differ ({first:?}, {second:?}); {remedy}",
+            "{}, records {} and {}: the names of a pair differ ({first:?}, {second:?}), or are of \
+             the same read of it; give files of first and of second reads by -1 and -2, pairs in \
+             turn by --interleaved, or {unchecked}",
             paths.first().map(|path| path.display().to_string()).unwrap_or_default(),
             2 * pair + 1,
             2 * pair + 2,

@@ -113,7 +113,7 @@ pub fn open(share: &Share) -> Result<Reads> {
     (&mut text).take(1).read_to_end(&mut start).map_err(failed)?;
     let first = start.first().copied();
     let text = Box::new(io::Cursor::new(start).chain(text).chain(after));
-    Reads::open_text(&share.path, ReadText { text, first })
+    Reads::open_text(&share.path, ReadText { text, first, first_name: Vec::new() })
 }
 
 /// Text, and the first byte of the records of its file, which determines the format.

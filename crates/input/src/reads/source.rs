@@ -8,7 +8,7 @@ use cuesta_runtime::parallel::lock;
 use needletail::{FastxReader, parse_fastx_reader};
 
 use super::blocks::{self, BlockCut, RecordBlocks};
-use super::mates::{self, FirstMismatch, MateCounts, SharedCounts};
+use super::mates::{self, EarlierNames, FirstMismatch, MateCounts, SharedCounts};
 use super::refusals::{self, Guarded, StorageFault};
 use super::text::{self, ReadText};
 use super::{OPERATION, Pairing, ReadBatch};
@@ -24,6 +24,8 @@ pub(super) struct Source {
     pub(super) is_empty: bool,
     /// Counts of the names of pairs, if these are compared.
     mate_counts: Option<SharedCounts>,
+    /// The name of the first read of the first file.
+    first_name: Vec<u8>,
     pub(super) opened: Mutex<Opened>,
 }
 
@@ -61,7 +63,9 @@ impl Source {
         (pairing, reads_per_file): (Pairing, usize),
         batch_bytes: usize,
     ) -> Result<Self> {
-        let texts: Vec<ReadText> = paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
+        let mut texts: Vec<ReadText> =
+            paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
+        let first_name = texts.first_mut().map(|text| std::mem::take(&mut text.first_name));
         let is_empty = texts.iter().all(|text| text.first.is_none());
         let records = if texts.iter().all(|text| text.first.is_none_or(|first| first == b'@')) {
             let texts = texts.into_iter().map(|text| text.text).collect();
@@ -71,7 +75,7 @@ impl Source {
         };
         let is_checked = paths.len() * reads_per_file == 2 && !pairing.is_unchecked;
         let source = Self::of(paths.to_vec(), reads_per_file, (batch_bytes, is_checked), records);
-        Ok(Self { is_empty, ..source })
+        Ok(Self { is_empty, first_name: first_name.unwrap_or_default(), ..source })
     }
 
     /// The records from the first on, found by parsers.
@@ -96,7 +100,16 @@ impl Source {
     ) -> Self {
         let mate_counts = is_checked.then(SharedCounts::default);
         let opened = Mutex::new(Opened { records, returned: 0, fault: None });
-        Self { paths, reads_per_file, batch_bytes, is_empty: false, mate_counts, opened }
+        let first_name = Vec::new();
+        Self {
+            paths,
+            reads_per_file,
+            batch_bytes,
+            is_empty: false,
+            mate_counts,
+            first_name,
+            opened,
+        }
     }
 
     /// Number of reads that belong together.
@@ -122,7 +135,8 @@ impl Source {
         let Opened { records, returned, .. } = &mut *opened;
         let groups = match records {
             RecordReader::Parsed(parsers) => {
-                let mut pass = Pass { returned: *returned, ..Pass::default() };
+                let first_name = self.first_name.clone();
+                let mut pass = Pass { returned: *returned, first_name, ..Pass::default() };
                 let is_some = self.parse(parsers, &mut pass, batch)?;
                 *returned = pass.returned;
                 if self.have_mismatch(&pass.counts) {
@@ -139,7 +153,7 @@ impl Source {
         *returned += groups;
         drop(opened);
         let mut counts = MateCounts::default();
-        let names = self.mate_counts.is_some().then_some(&mut counts);
+        let names = self.mate_counts.is_some().then_some((&mut counts, &self.first_name[..]));
         if blocks::parse(batch, (self.reads_per_file, groups), names)
             && !self.have_mismatch(&counts)
         {
@@ -233,12 +247,15 @@ impl Source {
 
     /// The error of a read without a mate, after `pairs` pairs.
     fn odd(&self, pairs: u64) -> Error {
-        let what = if self.reads_per_file == 1 {
-            format!("do not have equally many reads: one ends after {pairs}")
+        let (what, remedy) = if self.reads_per_file == 1 {
+            let what = format!("do not have equally many reads: one ends after {pairs}");
+            (what, "obtain it again, or give reads without a mate by -s")
         } else {
-            format!("has an odd number of reads: the last, after {pairs} pairs, has no mate")
+            let what =
+                format!("has an odd number of reads: the last, after {pairs} pairs, has no mate");
+            (what, "obtain it again, or give that read by -s in a file of its own")
         };
-        Error::input(OPERATION, format!("{} {what}; obtain it again", self.names()))
+        Error::input(OPERATION, format!("{} {what}; {remedy}", self.names()))
     }
 }
 
@@ -253,17 +270,25 @@ struct Pass {
     names: [Vec<u8>; 2],
     before: Vec<u8>,
     has_before: bool,
+    /// The name of the first read of the source.
+    first_name: Vec<u8>,
     /// Whether a read has no mate.
     is_odd: bool,
 }
 
 impl Pass {
     fn add_names(&mut self) {
-        let names = [&self.names[0][..], &self.names[1][..]].map(mates::name);
+        let lines = [&self.names[0][..], &self.names[1][..]];
         if let Some(first) = &mut self.first {
-            first.add(self.returned, names);
+            first.add(self.returned, lines);
         } else {
-            self.counts.add(names, self.has_before.then_some(mates::name(&self.before)));
+            let names = lines.map(mates::name);
+            let last = self.has_before.then(|| mates::name(&self.before));
+            let first = Some(&self.first_name[..]).filter(|_| self.returned > 0);
+            self.counts.add(names, EarlierNames { last, first });
+            if self.returned == 0 {
+                self.first_name = names[0].text.to_vec();
+            }
             std::mem::swap(&mut self.before, &mut self.names[1]);
             self.has_before = true;
         }
@@ -306,7 +331,7 @@ fn opened(path: &std::path::Path) -> Result<ReadText> {
 }
 
 fn parsers(paths: &[PathBuf], texts: Vec<ReadText>) -> Result<Vec<Parser>> {
-    let parser = |(path, ReadText { text, first }): (&PathBuf, ReadText)| {
+    let parser = |(path, ReadText { text, first, .. }): (&PathBuf, ReadText)| {
         let fault = StorageFault::default();
         if first.is_none() {
             return Ok(Parser { reader: None, fault });

@@ -5,6 +5,9 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use memchr::memchr;
 
+use super::mates;
+use crate::unpack;
+
 /// Bytes at the beginning of a file that determine its format.
 pub(super) const START_BYTES: usize = 64 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -15,6 +18,8 @@ pub struct ReadText {
     pub text: Box<dyn Read + Send>,
     /// Its first byte; `None` if the file has no record.
     pub first: Option<u8>,
+    /// The name of its first record.
+    pub first_name: Vec<u8>,
 }
 
 /// The records of a text, which may have a byte order mark and blank lines before them.
@@ -28,10 +33,12 @@ pub fn records(mut text: impl Read + Send + 'static) -> io::Result<ReadText> {
     let first = start.get(skipped).copied();
     let is_irregular = is_irregular(&start[skipped..]);
     start.drain(..skipped);
+    let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let first_name = mates::name(line.get(1..).unwrap_or_default()).text.to_vec();
     let text = Cursor::new(start).chain(text);
     let text: Box<dyn Read + Send> =
         if is_irregular { Box::new(FourLines::new(text)) } else { Box::new(text) };
-    Ok(ReadText { text, first })
+    Ok(ReadText { text, first, first_name })
 }
 
 /// Bytes of a byte order mark and of blank lines at the beginning of a text.
@@ -179,6 +186,12 @@ pub(super) fn other_form(start: &[u8]) -> Option<&'static str> {
     }
     if start.starts_with(b"PK\x03\x04") {
         return Some("is a ZIP archive; unpack it with `unzip FILE`");
+    }
+    if start.starts_with(b"\x1f\x8b") {
+        return Some("is packed by gzip once more inside; give what `gzip -dc FILE` writes");
+    }
+    if unpack::CompressionFormat::of(start).is_packed() {
+        return Some("is packed twice; unpack it once, and give what that writes");
     }
     if start.starts_with(b"\x1f\x9d") {
         return Some("is packed by compress; unpack it with `gzip -dc FILE`");
