@@ -10,34 +10,11 @@ from typing import Any
 from cuesta.cli.app import call
 from cuesta.lab import record as records
 from cuesta.lab.verify import verify
+from cuesta.testing.reads import drawn, reads_of, turned, write_fastq
+
+__all__ = ["drawn", "reads_of", "turned", "write_fastq"]
 
 FILES = ("contigs.fa", "unitigs.fa", "graph.gfa", "spectrum.tsv", "stats.json")
-PLACES = str.maketrans("ACGT", "TGCA")
-
-
-def turned(sequence: str) -> str:
-    """Return the reverse complement."""
-    return sequence.translate(PLACES)[::-1]
-
-
-def drawn(length: int, seed: int) -> str:
-    """Return random bases."""
-    return "".join(random.Random(seed).choices("ACGT", k=length))
-
-
-def reads_of(genome: str, depth: int, errors: float, seed: int) -> list[str]:
-    """Return reads of 100 bases from either strand of a circular genome."""
-    chance = random.Random(seed)
-    double, reads = genome + genome[:100], []
-    for _ in range(depth * len(genome) // 100):
-        start = chance.randrange(len(genome))
-        read = list(double[start : start + 100])
-        for place in range(100):
-            if chance.random() < errors:
-                read[place] = chance.choice("ACGT")
-        text = "".join(read)
-        reads.append(text if chance.random() < 0.5 else turned(text))
-    return reads
 
 
 def read_pairs_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list[str], list[str]]:
@@ -51,13 +28,6 @@ def read_pairs_of(genome: str, depth: int, insert: int, seed: int) -> tuple[list
         ones.append(stretch[:100])
         twos.append(turned(stretch)[:100])
     return ones, twos
-
-
-def write_fastq(path: Path, reads: list[str]) -> Path:
-    """Write reads with good qualities."""
-    text = "".join(f"@r{index}\n{read}\n+\n{'I' * len(read)}\n" for index, read in enumerate(reads))
-    path.write_text(text)
-    return path
 
 
 def assemble(inputs: list[Path], output: Path, *more: str) -> Path:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from conformancekit import Case
-from cuesta import _native
+from cuesta import testing
 from cuesta.engines import get_engine
-from cuesta.native import to_request
+from cuesta.testing import Case
 from labkit import ROOT
 from storekit import RunningStore, running_store
 
@@ -46,23 +43,14 @@ def stored(under: Path) -> Iterator[RunningStore]:
 
 
 def digest_of(case: Case, name: str, folder: Path, **options: str) -> str:
-    """Return the digest of the verified answer of an engine."""
-    engine: Any = get_engine(name)
+    """Return the digest of the verified answer of an engine, which is closed after it."""
+    engine = get_engine(name)
     if reason := engine.missing():
         pytest.skip(reason)
-    output, scratch = folder / "answer", folder / "scratch"
-    for place in (output, scratch):
-        place.mkdir(parents=True)
-    trial = case.trial(name, **options)
     try:
-        engine.run(trial, output, scratch)
+        return testing.digest_of(case, engine, folder, **options)
     finally:
-        if hasattr(engine, "close"):
-            engine.close()
-    verdict = json.loads(_native.verify(case.workload, to_request(trial, output, scratch)))
-    assert verdict["verified"], verdict["remark"]
-    digest: str = verdict["digest"]
-    return digest
+        engine.close()
 
 
 def in_store(case: Case) -> Case:

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conformancekit import Case, golden_cases
 from cuesta.cli.app import call
 from cuesta.engines import get_engine
 from cuesta.store.client import CachedFile
+from cuesta.testing import Case, golden_cases
 from labkit import input_sizes, record_of
 from storedkit import digest_of, in_store, stored, under
 from storekit import RunningStore, noise, running_store

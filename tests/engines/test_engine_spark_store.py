@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sparkkit
-from conformancekit import golden_cases
+from cuesta.testing import golden_cases
 from mountkit import MISSING, mounted, system
 from storedkit import digest_of, in_store, stored, under
 from storekit import RunningStore

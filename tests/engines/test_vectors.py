@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conformancekit import random_case
 from cuesta.engines import get_engine
+from cuesta.testing import digest_of, random_case
 from cuesta.workloads import WORKLOAD_NAMES
 from labkit import ROOT
-from test_conformance import digest_of
 
 SEEDS = 2
 

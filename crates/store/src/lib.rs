@@ -4,7 +4,8 @@
 //! [`trace`] records the blocks that were read, and [`simulate`] computes the hits that any policy
 //! would have had on them in a memory of any size.
 //!
-//! Safe to change: a [`policy`] (one file, `Policy`), an `under` (one file, `Under`). What breaks:
+//! Safe to change: a [`policy`] (one file, `Policy`), an `under` (one file, `Under`, which runs
+//! `conformance`, a module behind the crate feature of that name). What breaks:
 //! whatever is acknowledged must survive a kill at any step (`tests/crash.rs`), histories of
 //! several stores stay linearizable (`tests/partitions.rs`), and clients of the same protocol
 //! version read old folders.
@@ -13,6 +14,8 @@ pub mod allocate;
 mod block_set;
 pub mod client;
 pub mod conflict;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod daemon;
 mod errno;
 pub mod folder;

@@ -1,5 +1,5 @@
 //! Stores over a folder, for tests.
-#![allow(clippy::unwrap_used, dead_code)]
+#![allow(clippy::unwrap_used, dead_code, unused_imports)]
 
 pub mod job;
 pub mod scenario;
@@ -7,12 +7,11 @@ pub mod scenario;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+pub use cuesta_store::conformance::{at, bytes, read, read_open, write, write_blocks};
 use cuesta_store::daemon::ServeOptions;
-use cuesta_store::memory::BlockKey;
-use cuesta_store::path::StorePath;
 use cuesta_store::policy::PolicyName;
 use cuesta_store::store::promise::WriteMode;
-use cuesta_store::store::{BlockLease, Freshness, Store, StoreOptions, WritePlace};
+use cuesta_store::store::{Freshness, Store, StoreOptions};
 use cuesta_store::under::Under;
 use cuesta_store::under::posix::PosixUnder;
 use tempfile::TempDir;
@@ -84,65 +83,4 @@ pub fn settle(path: &Path) {
     if let Ok(remaining) = changed.duration_since(SystemTime::now()) {
         std::thread::sleep(remaining);
     }
-}
-
-pub fn at(name: &str) -> StorePath {
-    name.parse().unwrap()
-}
-
-/// Returns bytes that depend on the seed.
-pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
-    let stream = cuesta_core::random::Stream::new(seed, 0);
-    (0..count as u64).map(|place| stream.bits(place) as u8).collect()
-}
-
-/// Reads a complete file through leases, or from the under level where there is no room.
-pub fn read(store: &Store, name: &str) -> cuesta_core::Result<Vec<u8>> {
-    let file = store.open_file(&at(name))?;
-    let content = read_open(store, file.number, file.version.size_bytes);
-    store.close(file.number);
-    content
-}
-
-pub fn read_open(store: &Store, number: u64, size_bytes: u64) -> cuesta_core::Result<Vec<u8>> {
-    let mut content = vec![0; size_bytes as usize];
-    for (index, piece) in content.chunks_mut(BLOCK as usize).enumerate() {
-        let key = BlockKey { file: number, index: index as u64 };
-        match store.lease(key)? {
-            BlockLease::Memory(block, path) => {
-                assert_eq!((block.key, block.size_bytes), (key, piece.len() as u64));
-                piece.copy_from_slice(&std::fs::read(path).unwrap());
-                store.release(key);
-            }
-            BlockLease::Bypass => store.read_under(number, piece, key.index * BLOCK)?,
-        }
-    }
-    Ok(content)
-}
-
-/// Writes a file like a client.
-pub fn write(
-    store: &Store,
-    name: &str,
-    content: &[u8],
-    mode: WriteMode,
-) -> cuesta_core::Result<()> {
-    let number = store.create(&at(name), mode)?;
-    let written = write_blocks(store, number, content);
-    written.inspect_err(|_| store.abandon(number))?;
-    store.commit(number, content.len() as u64)
-}
-
-pub fn write_blocks(store: &Store, number: u64, content: &[u8]) -> cuesta_core::Result<()> {
-    for (index, piece) in (0..).zip(content.chunks(BLOCK as usize)) {
-        let key = BlockKey { file: number, index };
-        match store.place(key, false)? {
-            WritePlace::Memory(path) => {
-                std::fs::write(path, piece).unwrap();
-                store.seal(key, piece.len() as u64)?;
-            }
-            WritePlace::Under(_) => store.write_under(number, piece, index * BLOCK)?,
-        }
-    }
-    Ok(())
 }
