@@ -73,8 +73,8 @@ fn a_written_file_is_in_the_under_level(store: &Store) {
             assert_eq!(content(store.under(), name), bytes(seed, 1700), "{mode}");
         }
     }
-    store.flush(None).unwrap();
     for (seed, mode) in (0..).zip(WriteMode::ALL) {
+        store.flush(Some(&at(mode.name()))).unwrap();
         assert_eq!(content(store.under(), mode.name()), bytes(seed, 1700), "{mode}, flushed");
     }
 }
@@ -87,7 +87,7 @@ fn names_are_those_of_the_under_level(store: &Store) {
     store.rename(&at("d/a"), &at("d/c")).unwrap();
     assert_eq!(store.under().list(&at("d")).unwrap(), ["b", "c"]);
     assert_eq!(read(store, "d/c").unwrap(), b"a");
-    store.remove(&at("d/b")).unwrap();
+    store.remove_name(&at("d/b")).unwrap();
     assert_eq!(store.under().list(&at("d")).unwrap(), ["c"]);
     assert!(read(store, "d/b").is_err());
 }
