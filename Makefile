@@ -1,4 +1,4 @@
-.PHONY: help demo cluster-demo test test-engines test-site lint soak fuzz sanitize mutants
+.PHONY: help demo cluster-demo test test-engines test-site lint soak fuzz sanitize mutants faults
 .PHONY: build wheel bench-smoke bench docs clean
 
 help:         ## list the targets
@@ -23,6 +23,8 @@ sanitize:     ## crates with unsafe under the sanitizers of addresses and thread
 	@python3 tools/sanitize.py
 mutants:      ## 100 small changes of every crate, each to be found by its tests, ten hours
 	@python3 tools/mutants.py
+faults:       ## 60 known faults, one at a time, each to be found by its test
+	@python3 tools/setup.py test && .venv/bin/python tools/faults.py
 build:        ## .venv/bin/cuesta
 	@python3 tools/setup.py build
 wheel:        ## dist/*.whl, tried in an empty environment without a compiler

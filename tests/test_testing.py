@@ -69,7 +69,7 @@ def test_an_engine_of_a_user_passes_by_a_few_lines(tmp_path: Path) -> None:
         ("enumerate(round_.tasks)", "enumerate(round_.tasks[:-1])", "a_golden_case_has_its_answer"),
         ("reads_uris=True", "has_log=True", "a_capability_is_a_function_of_the_engine"),
         ("reads_uris=True", "has_stages=True", "a_run_has_the_log_and_the_stages"),
-        ("reads_uris=True", "", "an_engine_that_reads_uris"),
+        ("reads_uris=True", "", "uris_are_read"),
         ('{"scan"}', '{"scan", "sums"}', "its_workloads_are_known"),
     ],
 )

@@ -53,7 +53,7 @@ def fault_of(new: str) -> Fault:
 @pytest.mark.parametrize(
     ("new", "outcome"), [("a - b", FOUND), ("b + a", MISSED), ("a +* b", BROKEN)]
 )
-def test_a_fault_is_found_only_where_its_test_fails(new: str, outcome: str, tmp_path: Path) -> None:
+def test_a_fault_is_caught_if_its_test_fails(new: str, outcome: str, tmp_path: Path) -> None:
     source = "def add(a, b):\n    return a + b\n"
     (tmp_path / "sums.py").write_text(source)
     test = "from sums import add\n\n\ndef test_a_sum():\n    assert add(1, 2) == 3\n"

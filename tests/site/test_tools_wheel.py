@@ -21,6 +21,7 @@ def test_a_second_empty_environment_installs_and_uses_the_wheel(tmp_path: Path) 
         names = set(archive.namelist())
     assert "cuesta/studies/spark-hpc.toml" in names
     assert "cuesta/engines/mpi/dataflow.c" in names
+    assert {"cuesta/spec/cases/points.npy", "cuesta/spec/workloads/scan/cases/all.json"} <= names
     assert ("cuesta/jars/cuesta-spark-jobs.jar" in names) == setup.JAR.exists()
     for jar in setup.HADOOP_JARS:
         assert (f"cuesta/jars/{jar.name}" in names) == jar.exists()

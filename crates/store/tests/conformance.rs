@@ -46,7 +46,7 @@ fn the_model_conforms_and_so_does_each_wrapper_over_it() {
 }
 
 #[test]
-fn a_store_over_a_folder_conforms_and_so_does_one_over_the_model() {
+fn stores_over_a_folder_and_over_the_model_conform() {
     let folder = tempfile::tempdir().unwrap();
     let made = std::cell::Cell::new(0);
     let posix = || -> Box<dyn Under> {

@@ -3,8 +3,8 @@
 To add one: write `engines/<name>.py` with a subclass of `Engine`, whose module imports without the
 engine's own packages (import those inside methods), and add it to `_CLASSES`.
 
-Safe to change: how an engine carries work. What breaks: `tests/engines/test_conformance.py` holds
-each engine to the same answers; an engine that imports its own packages at module level slows
+Safe to change: how an engine carries work. What breaks: `cuesta.testing.EngineContract` holds each
+engine to the same answers; an engine that imports its own packages at module level slows
 every command.
 """
 
@@ -48,7 +48,7 @@ ENGINE_NAMES: tuple[str, ...] = tuple(_CLASSES)
 class Capabilities:
     """Abilities of an engine that its callers ask for; each is absent by default.
 
-    `tests/engines/test_conformance.py` compares them with the functions of each engine.
+    `cuesta.testing.EngineContract` compares them with the functions of each engine.
 
     Attributes
     ----------

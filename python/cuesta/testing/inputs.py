@@ -1,4 +1,4 @@
-"""Inputs of random sizes, made of a seed, for every workload."""
+"""Inputs of random sizes, made of a seed, for all workloads."""
 
 from __future__ import annotations
 

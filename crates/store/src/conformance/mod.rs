@@ -33,12 +33,12 @@ pub use store::check_store;
 /// Checks an under level; `make` creates an empty one for each check.
 ///
 /// # Panics
-/// Where the under level does not conform, with the line of the check.
+/// If the under level does not conform, with the line of the check.
 pub fn check_under(make: impl Fn() -> Box<dyn Under>) {
     files::are_written_read_and_replaced(&*make());
     files::are_hidden_until_they_have_their_name(&*make());
     names::are_listed_renamed_and_removed(&*make());
-    names::are_not_taken_from_others(&*make());
+    names::are_refused_if_they_exist(&*make());
     names::are_refused_with_their_kind(&*make());
 }
 

@@ -28,7 +28,7 @@ pub fn are_listed_renamed_and_removed(under: &dyn Under) {
 
 /// Checks that a name that must be free is not taken from its file, and that an exchange keeps both
 /// files. An under level may say that it cannot exchange or link.
-pub fn are_not_taken_from_others(under: &dyn Under) {
+pub fn are_refused_if_they_exist(under: &dyn Under) {
     write_file(under, "a", b"a");
     write_file(under, "b", b"b");
     let refused = under.rename_new(&at("a"), &at("b")).unwrap_err();

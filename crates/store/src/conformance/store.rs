@@ -18,7 +18,7 @@ const OLD: Duration = Duration::from_millis(101);
 /// which is new or empty, takes their memory.
 ///
 /// # Panics
-/// Where a store over the under level does not conform, with the line of the check.
+/// If a store over the under level does not conform, with the line of the check.
 pub fn check_store(make: impl Fn() -> Box<dyn Under>, folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let open = |name: &str| Store::open(make(), &folder.join(name), options()).unwrap();
