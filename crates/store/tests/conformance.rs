@@ -6,7 +6,7 @@ mod common;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use common::{BLOCK, Setting, at, bytes, read};
+use common::{BLOCK, Setting, bytes, read};
 use cuesta_store::conformance::{check_store, check_under};
 use cuesta_store::steps::Steps;
 use cuesta_store::under::Under;
