@@ -155,7 +155,7 @@ mod tests {
             (["one", "copy"], "have the same content"),
         ] {
             let error = check(&["two", names[0], names[1]]).unwrap_err();
-            assert!(error.message.contains(what), "{names:?}: {}", error.message);
+            assert!(error.message().contains(what), "{names:?}: {}", error.message());
         }
         assert!(rule(false).require(&[path("one"), path("copy")]).is_ok());
     }
@@ -173,10 +173,10 @@ mod tests {
         assert!(rule.require(&[path("tree"), path("other")]).is_ok());
         for again in ["tree", "tree/two", "tree/deep"] {
             let error = rule.require(&[path("tree"), path(again)]).unwrap_err();
-            assert!(error.message.contains("is given twice"), "{again}: {}", error.message);
+            assert!(error.message().contains("is given twice"), "{again}: {}", error.message());
         }
         std::os::unix::fs::symlink("../tree/two", path("other/link")).unwrap();
         let error = rule.require(&[path("tree"), path("other")]).unwrap_err();
-        assert!(error.message.contains("are the same file"), "{}", error.message);
+        assert!(error.message().contains("are the same file"), "{}", error.message());
     }
 }

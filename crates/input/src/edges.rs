@@ -307,7 +307,7 @@ mod tests {
     fn a_list_that_names_a_gene_twice_is_refused() {
         let edges = "a\tb\t0.5\nc\ta\t0.25\n";
         assert_eq!(converted(edges, Some("a\nb\nc\n")).unwrap().0.genes, 3);
-        let error = converted(edges, Some("a\nb\nc\na\n")).unwrap_err().message;
+        let error = converted(edges, Some("a\nb\nc\na\n")).unwrap_err().message();
         assert!(error.contains("names gene \"a\" twice, as gene 1 and as gene 4"), "{error}");
         assert!(error.ends_with("name each gene once"), "{error}");
     }
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_line_of_another_length_is_refused_with_a_remedy() {
         let edges = "a\tb\t0.5\n".repeat(form::LINES_MAX) + "c\t0.25\n";
-        let error = converted(&edges, Some("a\nb\nc\n")).unwrap_err().message;
+        let error = converted(&edges, Some("a\nb\nc\n")).unwrap_err().message();
         assert!(error.contains("has 2 fields, the lines before 3, separated by tabs"), "{error}");
         assert!(error.ends_with("complete the line, or leave it out"), "{error}");
     }

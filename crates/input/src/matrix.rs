@@ -335,7 +335,7 @@ mod tests {
             let matrix = parse("m", text, &with_columns(columns)).unwrap();
             assert_eq!(matrix.values, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         }
-        let error = parse("m", text, &with_columns("3-")).unwrap_err().message;
+        let error = parse("m", text, &with_columns("3-")).unwrap_err().message();
         assert!(error.contains("line 2 of m has something other than a number"), "{error}");
     }
 
@@ -356,7 +356,7 @@ mod tests {
             }
         }
         let text = b"id\ts1\ts2\na\t1\t2\nb\t3\t4\n";
-        let error = parse("m", text, &with_columns("1-3")).unwrap_err().message;
+        let error = parse("m", text, &with_columns("1-3")).unwrap_err().message();
         assert!(error.contains("names of genes in column 1"), "{error}");
         assert!(error.ends_with("such as --columns 2-"), "{error}");
     }
@@ -400,7 +400,7 @@ mod tests {
         }
         let table = TableParams { decimal: DecimalChoice::Comma, ..Default::default() };
         let options = Options { table, ..Default::default() };
-        let error = parse("m", b"s1;s2\na;1,5;7.063,6\nb;1,5;2\n", &options).unwrap_err().message;
+        let error = parse("m", b"s1;s2\na;1,5;7.063,6\nb;1,5;2\n", &options).unwrap_err().message();
         assert!(error.contains("points between thousands? then write it as 7063,6"), "{error}");
     }
 
