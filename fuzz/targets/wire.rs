@@ -15,15 +15,15 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_fuzz::folder;
 use cuesta_network::kernel::neighbours::{Neighbours, pack};
+use cuesta_network::rounds as network;
 use cuesta_network::rounds::blocks::unpack;
 use cuesta_runtime::rounds::{Resources, Worker};
 use cuesta_runtime::wire;
 use libfuzzer_sys::fuzz_target;
 
 const MEMORY_BYTES: u64 = 16 << 20;
-/// Bytes of the head of rows, and of a row.
+/// Bytes of the head of rows.
 const HEAD_BYTES: usize = 32;
-const ROW_BYTES: usize = 12;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, bytes)) = data.split_first() else { return };
@@ -107,10 +107,8 @@ fn vertices(bytes: &[u8]) {
 }
 
 fn rows(bytes: &[u8]) {
-    let Ok(all) = unpack(bytes, ROW_BYTES) else { return };
-    let size_bytes = |rows: &[u8]| HEAD_BYTES + rows.len();
-    assert_eq!(all.iter().map(|(_, rows)| size_bytes(rows)).sum::<usize>(), bytes.len());
-    assert!(all.iter().all(|(head, rows)| head.rows == (rows.len() / ROW_BYTES) as u64));
+    let Ok(all) = unpack(bytes) else { return };
+    assert_eq!(all.map(|sent| HEAD_BYTES + sent.rows.len()).sum::<usize>(), bytes.len());
 }
 
 /// Kept neighbours, and ends of edges that are packed.
@@ -141,13 +139,15 @@ fn values(bytes: &[u8]) -> Result<Vec<u8>> {
 fn combined(bytes: &[u8]) {
     let Some((&[which, cut], bytes)) = bytes.split_first_chunk() else { return };
     let (one, other) = bytes.split_at(usize::from(cut).min(bytes.len()));
-    let worker = worker(which).expect("parameters are in order");
-    if let Ok(both) = worker.combine(&[], one.to_vec(), other) {
-        let _ = worker.combine(&[], both, other);
+    let (worker, operation) = worker(which).expect("parameters are in order");
+    let shared = wire::to_bytes(&operation).expect("it is text");
+    if let Ok(both) = worker.combine(&shared, one.to_vec(), other) {
+        let _ = worker.combine(&shared, both, other);
     }
 }
 
-fn worker(which: u8) -> Result<Box<dyn Worker>> {
+/// A worker, and the name of an operation of it.
+fn worker(which: u8) -> Result<(Box<dyn Worker>, &'static str)> {
     let request = |parameters: serde_json::Value| Request {
         inputs: vec![folder().join("none")],
         parameters,
@@ -162,9 +162,10 @@ fn worker(which: u8) -> Result<Box<dyn Worker>> {
     let resources = Resources { slots: 1, memory_bytes: MEMORY_BYTES, ..Resources::default() };
     let none = serde_json::json!({});
     let components = serde_json::json!({"method": "components"});
-    match which % 3 {
-        0 => cuesta_kmeans::rounds::work(&request(serde_json::json!({"clusters": 2})), resources),
-        1 => cuesta_network::rounds::work("degrees", &request(none), resources),
-        _ => cuesta_network::rounds::work("communities", &request(components), resources),
-    }
+    let clusters = serde_json::json!({"clusters": 2});
+    Ok(match which % 3 {
+        0 => (cuesta_kmeans::rounds::work(&request(clusters), resources)?, "assign"),
+        1 => (network::work("degrees", &request(none), resources)?, "count"),
+        _ => (network::work("communities", &request(components), resources)?, "components"),
+    })
 }

@@ -5,10 +5,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use cuesta_core::job::{Request, Response};
-use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Blocks, Leader, Resources, Round, Task, Worker};
-use cuesta_runtime::{rounds, wire};
+use cuesta_runtime::operation::{
+    Operation, OperationWorker, RoundPlan, TaskContext, TaskOutcome, TaskResult,
+};
+use cuesta_runtime::rounds::{self, Leader, Resources, Worker};
+use cuesta_runtime::sequential;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel;
@@ -16,25 +18,28 @@ use crate::run;
 use crate::table::Row;
 use cuesta_input::images::Stack;
 
-/// Images of a task.
-#[derive(Serialize, Deserialize)]
-struct Share {
-    /// The files that contain the images, and no more.
-    files: Vec<PathBuf>,
-    /// Number of the first image in these files.
-    base: u64,
-    /// Index of the first image within these files, and the number of images.
-    first: u64,
-    count: u64,
-}
-
 /// Creates the leader of a run in rounds.
 ///
 /// # Errors
 /// `Input` naming the option.
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     run::plan(request)?;
-    Ok(Box::new(Steps { request: request.clone(), resources, stack: None }))
+    let request = request.clone();
+    Ok(sequential::leader(move |rounds| {
+        let mut response = Response::default();
+        let stack = run::list(&request, &mut response)?;
+        let ranges = rounds::shares(stack.images, resources.task_count(stack.images));
+        let plan = RoundPlan {
+            bytes: stack.size_bytes,
+            rows: stack.images,
+            ceiling: Some("file_read_warm_bytes_per_s"),
+            ..RoundPlan::new(Measure, ranges.map(|images| share(&stack, images)).collect())
+        };
+        let rows = rounds.run(plan, &mut response)?.concat();
+        debug_assert_eq!(rows.len() as u64, stack.images);
+        run::reduce(&request.output, &rows, &mut response)?;
+        Ok(response)
+    }))
 }
 
 /// Creates a worker, which runs the tasks of a run.
@@ -43,43 +48,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
 /// `Input` naming the option.
 pub fn work(request: &Request, _: Resources) -> Result<Box<dyn Worker>> {
     run::plan(request)?;
-    Ok(Box::new(Work { request: request.clone() }))
-}
-
-struct Steps {
-    request: Request,
-    resources: Resources,
-    stack: Option<Stack>,
-}
-
-impl Leader for Steps {
-    fn next(
-        &mut self,
-        results: Vec<Vec<u8>>,
-        response: &mut Response,
-        _: &Progress,
-    ) -> Result<Option<Round>> {
-        if let Some(stack) = &self.stack {
-            let mut rows: Vec<Row> = Vec::new();
-            for result in &results {
-                rows.extend(wire::from_bytes::<Vec<Row>>(result)?);
-            }
-            run::reduce(&self.request.output, &rows, response)?;
-            debug_assert_eq!(rows.len() as u64, stack.images);
-            return Ok(None);
-        }
-        let stack = self.stack.insert(run::list(&self.request, response)?);
-        let tasks = self.resources.task_count(stack.images);
-        let encode_share = |images: Range<u64>| wire::to_bytes(&share(stack, images));
-        Ok(Some(Round {
-            phase: "images".to_owned(),
-            bytes: stack.size_bytes,
-            rows: stack.images,
-            ceiling: Some("file_read_warm_bytes_per_s"),
-            tasks: rounds::shares(stack.images, tasks).map(encode_share).collect::<Result<_>>()?,
-            ..Round::default()
-        }))
-    }
+    Ok(OperationWorker::new(request, ()).with::<Measure>().boxed())
 }
 
 fn share(stack: &Stack, Range { start, end }: Range<u64>) -> Share {
@@ -98,23 +67,39 @@ fn share(stack: &Stack, Range { start, end }: Range<u64>) -> Share {
     share
 }
 
-struct Work {
-    request: Request,
+/// Images of a task.
+#[derive(Serialize, Deserialize)]
+struct Share {
+    /// The files that contain the images, and no more.
+    files: Vec<PathBuf>,
+    /// Number of the first image in these files.
+    base: u64,
+    /// Index of the first image within these files, and the number of images.
+    first: u64,
+    count: u64,
 }
 
-impl Worker for Work {
-    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let share: Share = wire::from_bytes(task.input)?;
-        let mut rows = Vec::new();
-        if share.count > 0 {
-            let stack = Stack::open(&share.files, kernel::needed_bytes)?.numbered_from(share.base);
-            let end = share.first.checked_add(share.count).filter(|&end| end <= stack.images);
-            let end = end.ok_or_else(|| {
-                let text = format!("there are only {} images now; run again", stack.images);
-                Error::input("images", text)
-            })?;
-            rows = run::rows(&self.request, &stack, share.first..end, progress)?;
+/// Measures images.
+#[derive(Serialize, Deserialize)]
+struct Measure;
+
+impl Operation for Measure {
+    const NAME: &'static str = "images";
+    type State = ();
+    type Input = Share;
+    type Output = Vec<Row>;
+
+    fn task(self, share: Share, context: TaskContext<'_, ()>) -> TaskOutcome<Self> {
+        if share.count == 0 {
+            return Ok(TaskResult::Output(Vec::new()));
         }
-        Ok((wire::to_bytes(&rows)?, Blocks::default()))
+        let stack = Stack::open(&share.files, kernel::needed_bytes)?.numbered_from(share.base);
+        let end = share.first.checked_add(share.count).filter(|&end| end <= stack.images);
+        let end = end.ok_or_else(|| {
+            let text = format!("there are only {} images now; run again", stack.images);
+            Error::input("images", text)
+        })?;
+        run::rows(context.request, &stack, share.first..end, context.progress)
+            .map(TaskResult::Output)
     }
 }

@@ -35,7 +35,7 @@ impl Default for FilterParams {
 }
 
 /// Filter in the units of the file: scores in millionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Filter {
     /// Smallest |score| that passes.
     pub min_abs: Micro,

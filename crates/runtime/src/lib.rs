@@ -6,6 +6,8 @@
 //! folders or renames over names; messages of rounds are read by workers of the same build only.
 
 pub mod atomic_file;
+pub mod blocks;
+pub mod operation;
 pub mod ordered;
 pub mod parallel;
 pub mod removal;
@@ -13,5 +15,4 @@ pub mod rounds;
 pub mod scratch;
 pub mod sequential;
 pub mod state;
-
 pub mod wire;

@@ -3,7 +3,8 @@
 //! to the leader. A workload implements both, once; an engine knows no workload.
 //!
 //! In a round with parts, tasks send blocks to parts (a shuffle); each part then is a task of its
-//! own, which receives all blocks that were sent to it. All messages are bytes.
+//! own, which receives all blocks that were sent to it. All messages are bytes, which
+//! [`operation`](crate::operation) makes from values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,6 +15,8 @@ use cuesta_core::job::Response;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
+
+use crate::blocks::{Blocks, Bytes};
 
 /// Tasks per slot: more than one, so that all slots end at about the same time.
 pub const TASKS_PER_SLOT: u64 = 3;
@@ -166,27 +169,6 @@ pub struct Task<'a> {
     pub input: &'a [u8],
 }
 
-/// Blocks that a task sends to parts, in the order of the parts.
-#[derive(Clone, Debug, Default)]
-pub struct Blocks {
-    /// The blocks, without gaps.
-    pub bytes: Vec<u8>,
-    /// End of each block in `bytes`; empty if nothing is sent.
-    pub ends: Vec<u64>,
-}
-
-impl Blocks {
-    /// The block of a part.
-    pub fn of_part(&self, part: usize) -> &[u8] {
-        let end = |part: usize| self.ends.get(part).copied().unwrap_or_default() as usize;
-        let start = part.checked_sub(1).map_or(0, end);
-        &self.bytes[start..end(part).max(start)]
-    }
-}
-
-/// Bytes of a block, in memory of any kind.
-pub type Bytes = Box<dyn AsRef<[u8]> + Send + Sync>;
-
 /// Executor of tasks. A task that is repeated, on any worker, has the same result. State that a
 /// worker saves from one round for the next may save work, but changes no answer.
 pub trait Worker: Send {
@@ -201,32 +183,19 @@ pub trait Worker: Send {
     ///
     /// # Errors
     /// As for a task.
-    fn take(&mut self, part: Task<'_>, from: usize, block: Bytes) -> Result<()> {
-        let _ = (part, from, block);
-        Err(no_such_round())
-    }
+    fn take(&mut self, part: Task<'_>, from: usize, block: Bytes) -> Result<()>;
 
     /// Does a part, all of whose blocks it has received; returns its result.
     ///
     /// # Errors
     /// As for a task.
-    fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>> {
-        let _ = (part, progress);
-        Err(no_such_round())
-    }
+    fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>>;
 
     /// Combines the results of two tasks, or of two parts, into one.
     ///
     /// # Errors
     /// `Defect` for a result that is invalid.
-    fn combine(&self, shared: &[u8], left: Vec<u8>, right: &[u8]) -> Result<Vec<u8>> {
-        let _ = (shared, left, right);
-        Err(no_such_round())
-    }
-}
-
-fn no_such_round() -> Error {
-    Error::defect("rounds", "this workload has no such round")
+    fn combine(&self, shared: &[u8], left: Vec<u8>, right: &[u8]) -> Result<Vec<u8>>;
 }
 
 /// An engine for tests, in one thread: does tasks in random order, some of them twice, some by
@@ -397,20 +366,6 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_refuses_rounds_that_it_does_not_implement() {
-        struct Nothing;
-        impl Worker for Nothing {
-            fn task(&mut self, _: Task<'_>, _: &Progress) -> Result<(Vec<u8>, Blocks)> {
-                Ok(Default::default())
-            }
-        }
-        let part = Task { number: 0, shared: &[], input: &[] };
-        assert!(Nothing.take(part, 0, Box::new(vec![])).is_err());
-        assert!(Nothing.part(part, &Progress::default()).is_err());
-        assert!(Nothing.combine(&[], vec![], &[]).is_err());
-    }
-
-    #[test]
     fn memory_is_divided_without_an_uncounted_rest() {
         let offered = OfferedResources::from_json(r#"{"slots": 3, "memory_bytes": 1000}"#).unwrap();
         let MemoryPlan { leader_bytes, worker_bytes, workers } = offered.divided(16);
@@ -419,12 +374,5 @@ mod tests {
         assert!(leader_bytes + 3 * worker_bytes <= 1000);
         let nodes = Resources { slots: 6, nodes: 2, ..workers };
         assert_eq!((nodes.worker_bytes(), nodes.all_bytes()), (312, 2 * 938));
-    }
-
-    #[test]
-    fn blocks_are_separated_by_part() {
-        let blocks = Blocks { bytes: b"aabccc".to_vec(), ends: vec![2, 2, 3, 6] };
-        let all: Vec<&[u8]> = (0..5).map(|part| blocks.of_part(part)).collect();
-        assert_eq!(all, [&b"aa"[..], b"", b"b", b"ccc", b""]);
     }
 }

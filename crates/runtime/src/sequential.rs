@@ -40,7 +40,7 @@ impl Rounds {
     ///
     /// # Errors
     /// `Cancelled` when the run has ended.
-    pub fn round(&self, round: Round, response: &mut Response) -> Result<RoundResults> {
+    pub(crate) fn round(&self, round: Round, response: &mut Response) -> Result<RoundResults> {
         let phases = mem::take(&mut response.phases);
         self.planned.send((round, phases)).map_err(|_| Error::cancelled())?;
         self.results.recv().map_err(|_| Error::cancelled())
@@ -154,23 +154,32 @@ impl Drop for Running {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::rounds::{Blocks, RandomEngine, Task, Worker};
-    use cuesta_core::job::timed;
+    use crate::operation::{
+        self, Operation, OperationWorker, RoundPlan, TaskContext, TaskOutcome, TaskResult,
+    };
+    use crate::rounds::RandomEngine;
+    use cuesta_core::job::{self, timed};
     use cuesta_core::random::Stream;
+    use serde::{Deserialize, Serialize};
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Doubles the number of its task.
-    struct Doubles;
+    #[derive(Serialize, Deserialize)]
+    struct Double;
 
-    impl Worker for Doubles {
-        fn task(&mut self, task: Task<'_>, _: &Progress) -> Result<(Vec<u8>, Blocks)> {
-            Ok((vec![2 * task.input[0]], Blocks::default()))
+    impl Operation for Double {
+        const NAME: &'static str = "double";
+        type State = ();
+        type Input = u8;
+        type Output = u8;
+
+        fn task(self, input: u8, _: TaskContext<'_, ()>) -> TaskOutcome<Self> {
+            Ok(TaskResult::Output(2 * input))
         }
     }
 
-    fn round(numbers: &[u8]) -> Round {
-        let tasks = numbers.iter().map(|&number| vec![number]).collect();
-        Round { phase: "double".to_owned(), tasks, ..Round::default() }
+    fn round(numbers: &[u8]) -> RoundPlan<Double> {
+        RoundPlan::new(Double, numbers.to_vec())
     }
 
     /// Doubles numbers until one is above 100; counts the rounds.
@@ -179,7 +188,7 @@ mod tests {
         let (mut numbers, mut count) = (vec![1, 2, 3], 0);
         while numbers.iter().all(|&number| number <= 100) {
             timed(&mut response, "before", || Ok(((), 0, count)))?;
-            numbers = rounds.round(round(&numbers), &mut response)?.concat();
+            numbers = rounds.run(round(&numbers), &mut response)?;
             count += 1;
         }
         timed(&mut response, "end", || Ok(((), 0, 0)))?;
@@ -189,7 +198,8 @@ mod tests {
 
     #[test]
     fn a_function_has_its_rounds_done_and_its_phases_are_in_order() {
-        let worker = || -> Result<Box<dyn Worker>> { Ok(Box::new(Doubles)) };
+        let request = job::request(operation::tests::REQUEST).unwrap();
+        let worker = || Ok(OperationWorker::new(&request, ()).with::<Double>().boxed());
         let engine = RandomEngine { worker: &worker, chance: Stream::new(1, 2) };
         let response = engine.run(leader(doubled).as_mut(), &Progress::default()).unwrap();
         assert_eq!(response.counts["rounds"], 6);
@@ -214,12 +224,12 @@ mod tests {
     #[test]
     fn an_error_ends_the_run_once() {
         let mut leader = leader(|rounds: &Rounds| {
-            rounds.round(round(&[1]), &mut Response::default())?;
+            rounds.run(round(&[1]), &mut Response::default())?;
             Err(Error::input("test", "bad reads"))
         });
         let (mut response, progress) = (Response::default(), Progress::default());
         leader.next(Vec::new(), &mut response, &progress).unwrap().unwrap();
-        let error = leader.next(vec![Vec::new()], &mut response, &progress).unwrap_err();
+        let error = leader.next(vec![vec![2]], &mut response, &progress).unwrap_err();
         assert_eq!(error.message(), "test: bad reads");
         assert!(leader.next(Vec::new(), &mut response, &progress).is_err());
     }
@@ -246,7 +256,7 @@ mod tests {
         let guard = Ended(Arc::clone(&ended));
         let mut leader = leader(move |rounds: &Rounds| {
             let _guard = guard;
-            rounds.round(round(&[1]), &mut Response::default())?;
+            rounds.run(round(&[1]), &mut Response::default())?;
             Ok(Response::default())
         });
         let mut response = Response::default();

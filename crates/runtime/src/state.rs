@@ -9,7 +9,8 @@ use std::sync::Arc;
 use cuesta_core::{Error, Result};
 
 use crate::atomic_file::AtomicFile;
-use crate::rounds::{Bytes, Resources};
+use crate::blocks::Bytes;
+use crate::rounds::Resources;
 
 /// Name of the folder in scratch that workers share.
 const FOLDER: &str = "state";

@@ -1,9 +1,37 @@
 //! Serialisation of values between processes of the same version, in postcard's format.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use cuesta_core::{Error, Result};
+
+/// A value that a leader and its workers pass to each other. Values that serde serialises are
+/// messages; others, such as packed bytes that are moved instead of copied, have their own form.
+pub trait WireValue: Sized {
+    /// Encodes the value.
+    ///
+    /// # Errors
+    /// `Defect` for a value that cannot be encoded.
+    fn into_bytes(self) -> Result<Vec<u8>>;
+
+    /// Decodes a value of [`WireValue::into_bytes`].
+    ///
+    /// # Errors
+    /// `Defect` for other bytes.
+    fn from_bytes(bytes: Cow<'_, [u8]>) -> Result<Self>;
+}
+
+impl<T: Serialize + DeserializeOwned> WireValue for T {
+    fn into_bytes(self) -> Result<Vec<u8>> {
+        to_bytes(&self)
+    }
+
+    fn from_bytes(bytes: Cow<'_, [u8]>) -> Result<Self> {
+        from_bytes(&bytes)
+    }
+}
 
 /// Serialises a value.
 ///
@@ -17,7 +45,7 @@ pub fn to_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// `Defect` for other bytes.
-pub fn first_of_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8])> {
+pub fn first_of_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8])> {
     postcard::take_from_bytes(bytes).map_err(|error| Error::defect("wire", error))
 }
 

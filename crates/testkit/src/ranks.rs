@@ -4,7 +4,8 @@
 use cuesta_core::Result;
 use cuesta_core::job::Response;
 use cuesta_core::progress::Progress;
-use cuesta_runtime::rounds::{Blocks, Leader, Round, Task, Worker};
+use cuesta_runtime::blocks::Blocks;
+use cuesta_runtime::rounds::{Leader, Round, Task, Worker};
 
 /// Runs all rounds on these workers; returns the response of the leader.
 ///

@@ -55,7 +55,8 @@ impl Spectrum {
 
     /// Adds another spectrum.
     pub fn merge(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(sum, more)| *sum += more);
+        let counts = self.0.iter_mut().zip(&other.0);
+        counts.for_each(|(sum, more)| *sum = sum.saturating_add(*more));
     }
 
     /// Returns the numbers of k-mers by count, from 0 on.

@@ -3,8 +3,11 @@
 
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_runtime::blocks::Blocks;
+use cuesta_runtime::operation::TaskResult;
 use serde::{Deserialize, Serialize};
 
+use super::worker::WorkerParts;
 use crate::buckets::counting::sampled;
 use crate::buckets::cut::cut;
 use crate::kernel::codec;
@@ -15,40 +18,73 @@ use crate::stages::workers::LevelParams;
 use cuesta_input::reads::shares::{self, Share};
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
-/// Assignment of buckets to parts: bucket `b` belongs to part `b` modulo `parts`.
+/// Division of super-k-mers among parts: bucket `b` belongs to part `b` modulo `parts`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct BucketPartitioner {
+pub(super) struct Division {
+    pub(super) params: LevelParams,
     /// Number of parts.
-    pub parts: usize,
-    /// Whether only the sampled buckets are assigned.
-    pub only_sampled: bool,
+    pub(super) parts: usize,
 }
 
-/// Blocks of super-k-mers, those of part 0 first.
-#[derive(Debug, Default)]
-pub struct Divided {
-    /// The blocks.
-    pub bytes: Vec<u8>,
-    /// End of the blocks of each part.
-    pub ends: Vec<u64>,
+/// Input of a task that divides.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum DivideInput {
+    /// A share of the reads.
+    Reads(Share),
+    /// Encoded solid sequences.
+    Solid(Vec<u8>),
 }
 
-/// Divides the super-k-mers of a share of the reads.
-///
-/// # Errors
-/// `Input` naming the file and the record; `System`; `Cancelled`.
-pub fn divide(
-    params: &LevelParams,
-    share: &Share,
-    to: BucketPartitioner,
-    progress: &Progress,
-) -> Result<Divided> {
-    let mut blocks = PartitionedBlocks::new(params, to);
-    let mut scanner = Scanner::new(params.k, params.bits, params.drop_reads_with_n);
-    each_batch(params, share, progress, |reads, batch| {
-        cut(reads, batch, &mut scanner, &mut |part| blocks.add(part))
-    })?;
-    Ok(blocks.divided(&scanner.tally))
+impl Division {
+    /// Divides the super-k-mers of the input of a task, or those of the sampled buckets.
+    ///
+    /// # Errors
+    /// `Input` naming the file and the record; `System`; `Cancelled`.
+    pub(super) fn blocks<T>(
+        &self,
+        input: &DivideInput,
+        only_sampled: bool,
+        progress: &Progress,
+    ) -> Result<TaskResult<T>> {
+        let open = PartitionedBlocks::new(self, only_sampled);
+        let blocks = match input {
+            DivideInput::Reads(share) => self.reads(share, open, progress)?,
+            DivideInput::Solid(bytes) => self.solid(bytes, open)?,
+        };
+        Ok(TaskResult::Sent(blocks))
+    }
+
+    /// Adds a block to a part.
+    ///
+    /// # Errors
+    /// `Defect` when bytes are missing; `System`.
+    pub(super) fn take(&self, block: &[u8], part: usize, state: &mut WorkerParts) -> Result<()> {
+        state.open(part, &self.params).take(block)
+    }
+
+    fn reads(
+        &self,
+        share: &Share,
+        mut open: PartitionedBlocks,
+        progress: &Progress,
+    ) -> Result<Blocks> {
+        let params = &self.params;
+        let mut scanner = Scanner::new(params.k, params.bits, params.drop_reads_with_n);
+        each_batch(params, share, progress, |reads, batch| {
+            cut(reads, batch, &mut scanner, &mut |part| open.add(part))
+        })?;
+        Ok(open.divided(&scanner.tally))
+    }
+
+    fn solid(&self, solid: &[u8], mut open: PartitionedBlocks) -> Result<Blocks> {
+        let mut scanner = Scanner::new(self.params.k, self.params.bits, false);
+        wire::each_solid(solid, |trust, codes| {
+            let mut emit = |part: &SuperKmer<'_>| open.add_solid(part, trust.weight);
+            scanner.take_codes(codes, &mut emit);
+            scanner.flush(&mut emit);
+        })?;
+        Ok(open.divided(&scanner.tally))
+    }
 }
 
 /// Calls `take` for all batches of reads of a share.
@@ -78,21 +114,6 @@ pub(super) fn each_batch(
     }
 }
 
-/// Divides the super-k-mers of solid sequences.
-///
-/// # Errors
-/// `Input` when bytes are missing.
-pub fn divide_solid(params: &LevelParams, solid: &[u8], to: BucketPartitioner) -> Result<Divided> {
-    let mut open = PartitionedBlocks::new(params, to);
-    let mut scanner = Scanner::new(params.k, params.bits, false);
-    wire::each_solid(solid, |trust, codes| {
-        let mut emit = |part: &SuperKmer<'_>| open.add_solid(part, trust.weight);
-        scanner.take_codes(codes, &mut emit);
-        scanner.flush(&mut emit);
-    })?;
-    Ok(open.divided(&scanner.tally))
-}
-
 /// Returns the first error of a file when it is read from its beginning.
 fn first_error(params: &LevelParams, share: &Share, progress: &Progress) -> Result<Option<Error>> {
     let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::NONE)?;
@@ -108,15 +129,15 @@ fn first_error(params: &LevelParams, share: &Share, progress: &Progress) -> Resu
 /// Open blocks, one per bucket.
 struct PartitionedBlocks {
     k: usize,
-    to: BucketPartitioner,
+    parts: usize,
     blocks: Vec<Vec<u8>>,
     last: usize,
 }
 
 impl PartitionedBlocks {
-    fn new(params: &LevelParams, to: BucketPartitioner) -> Self {
-        let last = if to.only_sampled { sampled(params.buckets()) } else { params.buckets() };
-        Self { k: params.k, to, blocks: vec![Vec::new(); last], last }
+    fn new(&Division { params, parts }: &Division, only_sampled: bool) -> Self {
+        let last = if only_sampled { sampled(params.buckets()) } else { params.buckets() };
+        Self { k: params.k, parts, blocks: vec![Vec::new(); last], last }
     }
 
     fn add(&mut self, part: &SuperKmer<'_>) {
@@ -136,11 +157,11 @@ impl PartitionedBlocks {
     }
 
     /// Returns the blocks by part; the first part also gets the counts of the reads.
-    fn divided(self, tally: &ReadCounts) -> Divided {
-        let mut divided = Divided::default();
+    fn divided(self, tally: &ReadCounts) -> Blocks {
+        let mut divided = Blocks::default();
         codec::put_tally(tally, &mut divided.bytes);
-        for part in 0..self.to.parts {
-            for bucket in (part..self.last).step_by(self.to.parts) {
+        for part in 0..self.parts {
+            for bucket in (part..self.last).step_by(self.parts) {
                 if !self.blocks[bucket].is_empty() {
                     codec::put_block(bucket, &self.blocks[bucket], &mut divided.bytes);
                 }
@@ -174,11 +195,13 @@ mod tests {
             input_bytes: 2300,
             program: None,
         };
-        let to = BucketPartitioner { parts: 3, only_sampled: false };
+        let (division, progress) = (Division { params, parts: 3 }, Progress::default());
         let last = all.last().unwrap();
-        let divided: Vec<_> =
-            all.iter().map(|share| divide(&params, share, to, &Progress::default())).collect();
-        let error = divided.into_iter().find_map(std::result::Result::err).unwrap();
+        let divided = |share: &Share| {
+            let input = DivideInput::Reads(share.clone());
+            division.blocks::<()>(&input, false, &progress).err()
+        };
+        let error = all.iter().find_map(divided).unwrap();
         assert!(error.message().contains("record 51, base 5"), "{} {last:?}", error.message());
     }
 }

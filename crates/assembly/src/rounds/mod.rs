@@ -9,11 +9,16 @@
 //! With the profile of the paper, engines whose shuffle takes text run its first stage as in the
 //! paper.
 
+mod compact;
+mod count;
 mod divide;
 mod pairs;
 mod part;
 mod place;
+mod remaining;
 mod remote;
+mod sample;
+mod superstep;
 mod vertices;
 mod worker;
 
@@ -22,75 +27,24 @@ use std::cell::{Cell, OnceCell};
 use cuesta_core::Result;
 use cuesta_core::job::{Context, Request, parameters};
 use cuesta_core::pages::release_freed;
+use cuesta_runtime::operation::OperationWorker;
 use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::sequential;
-use serde::{Deserialize, Serialize};
 
-use crate::kernel::supersteps::control::SuperstepOrder;
 use crate::params::AssembleParams;
 use crate::run::run_with;
-use crate::stages::workers::LevelParams;
-use cuesta_input::reads::shares::Share;
-use divide::BucketPartitioner;
-use place::PlaceShare;
+use compact::{CompactReads, CompactStored};
+use count::CountRecords;
+use pairs::CompactPairs;
+use place::PlaceReads;
+use remaining::ReturnVertices;
 use remote::RemoteWorkers;
-
-/// Instructions to all tasks and parts of a round.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum RoundOrder {
-    /// Tasks send super-k-mers to the parts, which carry out the action.
-    Divide(LevelParams, BucketPartitioner, PartAction),
-    /// Tasks send pairs of k-mers as text to this many parts, which make vertices of them.
-    Pairs(LevelParams, usize, Step),
-    /// Parts count and compact the super-k-mers that they have stored.
-    Compact(LevelParams, BucketPartitioner, Step),
-    /// Tasks send stored messages, or vertices, to the parts, which run a superstep.
-    Superstep(Vertices, SuperstepOrder),
-    /// Tasks return the remaining vertices.
-    Remaining(Vertices),
-    /// Tasks count the records of a share.
-    Count,
-    /// Tasks place reads on paths of k-mers of this size, which follow these instructions.
-    Place(usize),
-}
-
-/// Action of parts on their super-k-mers.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum PartAction {
-    /// Count a sample of the k-mers, and drop them.
-    Sample,
-    /// Keep them, and count a sample where the cutoff is unknown.
-    Keep,
-    /// Count and compact them.
-    Compact(Step),
-}
+use sample::SampleReads;
+use superstep::RunSuperstep;
+use worker::WorkerParts;
 
 /// Number of a round in which parts store vertices or messages.
 type Step = u64;
-
-/// Vertices of a graph that is distributed over parts.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Vertices {
-    k: usize,
-    parts: usize,
-    /// Number of this round; values of the last round are stored under the number before.
-    step: Step,
-}
-
-/// Input of a single task.
-#[derive(Debug, Serialize, Deserialize)]
-enum TaskInput {
-    /// Reads to divide.
-    Reads(Share),
-    /// Solid sequences to divide.
-    Solid(Vec<u8>),
-    /// Vertices for the part with the number of the task.
-    Vertices(Vec<u8>),
-    /// Stored data of the part with the number of the task.
-    Stored,
-    /// Reads to place.
-    Place(PlaceShare),
-}
 
 /// Returns the leader of a run in rounds.
 ///
@@ -129,5 +83,8 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
 pub fn work(request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
     let _: AssembleParams = parameters(&request.parameters)?;
     release_freed();
-    Ok(Box::new(worker::Work::new(request.clone(), resources)))
+    let worker = OperationWorker::new(request, WorkerParts::new(request, resources));
+    let worker = worker.with::<SampleReads>().with::<CompactReads>().with::<CompactStored>();
+    let worker = worker.with::<CompactPairs>().with::<RunSuperstep>().with::<ReturnVertices>();
+    Ok(worker.with::<CountRecords>().with::<PlaceReads>().boxed())
 }

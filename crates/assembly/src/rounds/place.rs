@@ -7,11 +7,12 @@
 use std::path::PathBuf;
 
 use cuesta_core::Result;
-use cuesta_core::job::Request;
+use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
-use cuesta_runtime::wire as values;
+use cuesta_runtime::operation::{Operation, TaskContext, TaskOutcome, TaskResult};
 use serde::{Deserialize, Serialize};
 
+use super::worker::WorkerParts;
 use crate::kernel::anchors::Anchors;
 use crate::kernel::codec::{ByteReader, put_codes};
 use crate::kernel::kmer::with_kmer;
@@ -26,13 +27,14 @@ use cuesta_input::reads::{NameSums, Pairing, ReadBatch, Reads};
 /// Source of reads without pairs.
 const NO_SOURCE: usize = usize::MAX;
 
-/// Instructions to all tasks that place reads.
+/// Places reads and pairs on paths of at least `k` bases.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct PlaceOrder {
+pub(super) struct PlaceReads {
+    k: usize,
     /// Orientation of pairs, by source.
-    pub orientations: Vec<Orientation>,
+    orientations: Vec<Orientation>,
     /// Bases of all paths.
-    pub paths: Vec<u8>,
+    paths: Vec<u8>,
 }
 
 /// The reads of a task.
@@ -67,14 +69,61 @@ pub(super) struct SourceShares {
     pub names: Vec<NameSums>,
 }
 
-impl PlaceOrder {
-    /// Creates the instructions with the paths of a graph.
+impl PlaceReads {
+    /// Creates the operation for the paths of a graph.
     pub(super) fn new(orientations: Vec<Orientation>, graph: &PathGraph<'_>) -> Self {
         let mut paths = Vec::new();
         for path in 0..graph.paths.len() {
             put_codes(graph.paths.codes(path), &mut paths);
         }
-        Self { orientations, paths }
+        Self { k: graph.k, orientations, paths }
+    }
+
+    /// Returns the paths.
+    fn unpacked<'b>(&self, budget: &'b Budget) -> Result<Paths<'b>> {
+        let mut paths = Paths::new(budget, "the contigs");
+        let mut reader = ByteReader(&self.paths);
+        let mut codes = Vec::new();
+        while !reader.is_empty() {
+            codes.clear();
+            reader.codes(&mut codes)?;
+            paths.push(PathSummary::default(), |all| all.extend_from_slice(&codes))?;
+        }
+        Ok(paths)
+    }
+}
+
+impl Operation for PlaceReads {
+    const NAME: &'static str = "place";
+    type State = WorkerParts;
+    type Input = PlaceShare;
+    type Output = Placements;
+
+    fn task(self, share: PlaceShare, context: TaskContext<'_, WorkerParts>) -> TaskOutcome<Self> {
+        let (budget, progress) = (&context.request.budget, context.progress);
+        let (paths, k) = (self.unpacked(budget)?, self.k);
+        let graph = with_kmer!(k, K => PathGraph::new::<K>(paths, k, budget))?;
+        let anchors = Anchors::new(&graph.paths, budget)?;
+        let placer = Placer::new(&graph, &anchors);
+        let mut placements = Placements::of_sources(&self.orientations);
+        let advance = |bytes| progress.advance(bytes);
+        match share {
+            PlaceShare::Single(share) => {
+                let reads = shares::open(&share)?;
+                each_read(&reads, (placer, Some(NO_SOURCE)), &mut placements, advance)?;
+            }
+            PlaceShare::Source(source, paths, pairing) => {
+                let reads = Reads::open_source(&paths, pairing)?;
+                each_read(&reads, (placer, Some(source)), &mut placements, advance)?;
+            }
+            PlaceShare::Pairs(share) => each_pair(&share, placer, &mut placements, progress)?,
+        }
+        Ok(TaskResult::Output(placements))
+    }
+
+    fn combine(mut left: Placements, right: Placements) -> Result<Placements> {
+        left.merge(right);
+        Ok(left)
     }
 }
 
@@ -143,56 +192,6 @@ fn from_record(shares: &[(Share, u64)], record: u64) -> Option<(Share, u64)> {
     None
 }
 
-/// Returns the sums over the names of the records that begin in a share, encoded.
-///
-/// # Errors
-/// `Input` naming an invalid record; `System`.
-pub(super) fn count(share: &Share) -> Result<Vec<u8>> {
-    let reads = shares::open(share)?;
-    let mut batch = ReadBatch::with_names();
-    while reads.next(&mut batch)? {}
-    values::to_bytes(&batch.names())
-}
-
-/// Places the reads of a task on paths of at least `k` bases; returns the encoded placements.
-///
-/// # Errors
-/// `Input`, `System`, `Cancelled`.
-pub(super) fn place(
-    request: &Request,
-    (k, order): (usize, &[u8]),
-    share: &PlaceShare,
-    progress: &Progress,
-) -> Result<Vec<u8>> {
-    let budget = &request.budget;
-    let order: PlaceOrder = values::from_bytes(order)?;
-    let mut paths = Paths::new(budget, "the contigs");
-    let mut reader = ByteReader(&order.paths);
-    let mut codes = Vec::new();
-    while !reader.is_empty() {
-        codes.clear();
-        reader.codes(&mut codes)?;
-        paths.push(PathSummary::default(), |all| all.extend_from_slice(&codes))?;
-    }
-    let graph = with_kmer!(k, K => PathGraph::new::<K>(paths, k, budget))?;
-    let anchors = Anchors::new(&graph.paths, budget)?;
-    let placer = Placer::new(&graph, &anchors);
-    let mut placements = Placements::of_sources(&order.orientations);
-    let advance = |bytes| progress.advance(bytes);
-    match share {
-        PlaceShare::Single(share) => {
-            let reads = shares::open(share)?;
-            each_read(&reads, (placer, Some(NO_SOURCE)), &mut placements, advance)?;
-        }
-        PlaceShare::Source(source, paths, pairing) => {
-            let reads = Reads::open_source(paths, *pairing)?;
-            each_read(&reads, (placer, Some(*source)), &mut placements, advance)?;
-        }
-        PlaceShare::Pairs(share) => each_pair(share, placer, &mut placements, progress)?,
-    }
-    values::to_bytes(&placements)
-}
-
 /// Places a range of pairs.
 fn each_pair(
     share: &PairShare,
@@ -255,16 +254,6 @@ impl Records {
         self.next += 1;
         Ok(Some(self.batch.read(self.next - 1)))
     }
-}
-
-/// Merges the encoded placements of two tasks.
-///
-/// # Errors
-/// `Defect` for bytes that are not placements.
-pub(super) fn combine(placements: &[u8], added: &[u8]) -> Result<Vec<u8>> {
-    let mut both: Placements = values::from_bytes(placements)?;
-    both.merge(values::from_bytes(added)?);
-    values::to_bytes(&both)
 }
 
 #[cfg(test)]

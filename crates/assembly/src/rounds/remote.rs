@@ -6,24 +6,30 @@ use std::path::PathBuf;
 use cuesta_core::budget::{Lease, human};
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Resources, Round};
+use cuesta_runtime::operation::{Operation, RoundPlan};
+use cuesta_runtime::rounds::Resources;
 use cuesta_runtime::sequential::Rounds;
 use cuesta_runtime::state::State;
-use cuesta_runtime::wire as values;
 
-use super::divide::BucketPartitioner;
-use super::place::{PlaceOrder, PlaceShare, SourceShares};
-use super::vertices::forget;
-use super::{PartAction, RoundOrder, Step, TaskInput, Vertices};
+use super::Step;
+use super::compact::{CompactReads, CompactStored};
+use super::count::CountRecords;
+use super::divide::{DivideInput, Division};
+use super::pairs::CompactPairs;
+use super::place::{PlaceReads, PlaceShare, SourceShares};
+use super::remaining::ReturnVertices;
+use super::sample::SampleReads;
+use super::superstep::RunSuperstep;
+use super::vertices::{Vertices, forget};
+use super::worker::PackedResults;
 use crate::kernel::anchors::Anchors;
-use crate::kernel::codec;
 use crate::kernel::fragments::Fragments;
 use crate::kernel::internal;
 use crate::kernel::placements::Placements;
 use crate::kernel::sequences::Paths;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
-use crate::kernel::supersteps::control::{Aggregates, Control};
+use crate::kernel::supersteps::control::Control;
 use crate::kernel::supersteps::part::spread;
 use crate::pairs::{SolidSequences, place};
 use crate::stages::checkpoint::stage::StageCheckpoint;
@@ -47,6 +53,8 @@ const PLACED_TIMES: u64 = 16;
 /// Tasks that place reads, per slot, and their least bytes: each task indexes all paths.
 const PLACED_TASKS: u64 = 2;
 const PLACED_SHARE_BYTES: u64 = 8 << 20;
+/// Phase of the rounds on pairs.
+const PAIRS_PHASE: &str = "pairs";
 
 /// Workers that run rounds.
 pub(super) struct RemoteWorkers<'r, 'c> {
@@ -67,47 +75,25 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         _: Option<&StageCheckpoint<'_>>,
         response: &mut Response,
     ) -> Result<WorkerResults<'c>> {
-        let mut params = *params;
         if params.pairing.has_pairs() && solid.is_none() {
             self.sources(params.pairing, response)?;
         }
         let parts = self.parts(params.buckets())?;
-        let tasks = self.tasks(&params, solid.as_ref())?;
-        drop(solid);
-        let to = BucketPartitioner { parts, only_sampled: false };
-        let step = self.next_step();
+        let (mut division, step) = (Division { params: *params, parts }, self.next_step());
         let results = if self.resources.text && params.is_of_paper() {
-            self.round(
-                "first stage",
-                (RoundOrder::Pairs(params, parts, step), parts),
-                tasks,
-                response,
-            )?
-        } else if self.resources.keeps {
-            let sample =
-                self.divide("partition", (&params, to, PartAction::Keep), tasks, response)?;
-            self.sampled(&mut params, &sample)?;
-            let tasks = stored_tasks(parts)?;
-            let round_order = RoundOrder::Compact(params, to, step);
-            self.round("compact", (round_order, 0), tasks, response)?
+            let shares = self.shares(params)?;
+            let plan = self.dividing(CompactPairs { division, step }, shares, division);
+            self.rounds.run(plan, response)?
         } else {
-            if params.min_count.is_none() {
-                let round_order = (&params, to, PartAction::Sample);
-                let sample = self.divide("sample", round_order, tasks.clone(), response)?;
-                self.sampled(&mut params, &sample)?;
-            }
-            let round_order = (&params, to, PartAction::Compact(step));
-            self.divide("partition and compact", round_order, tasks, response)?
+            let inputs = self.inputs(params, solid.as_ref())?;
+            drop(solid);
+            self.compacted(&mut division, step, inputs, response)?
         };
-        let lease = |part| self.lease(std::slice::from_ref(part));
-        let leases = results.iter().map(lease).collect::<Result<Vec<_>>>()?;
-        let mut all = wire::empty_results(self.context.budget);
-        for (part, _lease) in results.into_iter().zip(leases) {
-            wire::add_results(&part, &mut all)?;
-        }
+        let params = division.params;
+        let mut all = self.added(results)?;
         if let Some(program) = params.program {
             let mut control = Control::new(params.k, program);
-            all.fragments = self.program(&mut control, (parts, stored_tasks(parts)?), response)?;
+            all.fragments = self.program(&mut control, vec![None; parts], response)?;
             all.traffic = Some(control.traffic);
         }
         Ok(all)
@@ -119,8 +105,8 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         pairing: Pairing,
         response: &mut Response,
     ) -> Result<Placements> {
-        if let Some(orders) = self.orders(graph, pairing, response)?
-            && let Some(placements) = self.placed(graph.k, orders, response)?
+        if let Some(plan) = self.placing(graph, pairing, response)?
+            && let Some(placements) = self.rounds.combined(plan, response)?
         {
             return Ok(placements.grouped());
         }
@@ -139,10 +125,9 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         let parts = self.parts(usize::MAX)?;
         let vertices = spread(&paths, parts)?;
         drop(paths);
-        let _lease = self.lease(&vertices)?;
-        let input = |bytes| values::to_bytes(&TaskInput::Vertices(bytes));
-        let tasks = vertices.into_iter().map(input).collect::<Result<_>>()?;
-        self.program(control, (parts, tasks), response)
+        let size_bytes = vertices.iter().map(|vertices| vertices.len() as u64).sum();
+        let _lease = self.lease(size_bytes)?;
+        self.program(control, vertices.into_iter().map(Some).collect(), response)
     }
 }
 
@@ -161,21 +146,75 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         Ok(self.resources.tasks.unwrap_or(count).min(buckets))
     }
 
-    /// Returns the tasks that divide the reads and the solid sequences.
-    fn tasks(
+    /// Returns the inputs of tasks that divide the reads and the solid sequences.
+    fn inputs(
         &self,
         params: &LevelParams,
         solid: Option<&SolidSequences<'_>>,
-    ) -> Result<Vec<Vec<u8>>> {
+    ) -> Result<Vec<DivideInput>> {
+        let reads = self.shares(params)?.into_iter().map(DivideInput::Reads);
+        let pieces = solid.map(|solid| wire::solid_pieces(solid, SOLID_BYTES));
+        let solid = pieces.into_iter().flatten().map(DivideInput::Solid);
+        Ok(reads.chain(solid).collect())
+    }
+
+    /// Returns the shares of the reads that tasks divide.
+    fn shares(&self, params: &LevelParams) -> Result<Vec<Share>> {
         let share_bytes = if self.resources.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
         let share_bytes = self.resources.task_bytes.unwrap_or(share_bytes);
         let inputs = if params.only_solid { &[] } else { &self.context.request.inputs[..] };
         let shares = shares::split(inputs, share_bytes)?;
         shares.iter().try_for_each(|share| self.require_room(share))?;
-        let reads = shares.into_iter().map(TaskInput::Reads);
-        let pieces = solid.map(|solid| wire::solid_pieces(solid, SOLID_BYTES));
-        let solid = pieces.into_iter().flatten().map(TaskInput::Solid);
-        reads.chain(solid).map(|input| values::to_bytes(&input)).collect()
+        Ok(shares)
+    }
+
+    /// Divides super-k-mers among parts, which count and compact them; sets the cutoff from a
+    /// sample unless it is already set.
+    fn compacted(
+        &self,
+        division: &mut Division,
+        step: Step,
+        inputs: Vec<DivideInput>,
+        response: &mut Response,
+    ) -> Result<Vec<PackedResults>> {
+        if self.resources.keeps {
+            let operation = SampleReads { division: *division, stores: true };
+            let plan = self.dividing(operation, inputs, *division);
+            let plan = RoundPlan { phase: "partition".to_owned(), ..plan };
+            set_cutoff(division, self.rounds.combined(plan, response)?);
+            let operation = CompactStored { division: *division, step };
+            let plan = RoundPlan::new(operation, vec![(); division.parts]);
+            return self.rounds.run(plan, response);
+        }
+        if division.params.min_count.is_none() {
+            let operation = SampleReads { division: *division, stores: false };
+            let plan = self.dividing(operation, inputs.clone(), *division);
+            set_cutoff(division, self.rounds.combined(plan, response)?);
+        }
+        let operation = CompactReads { division: *division, step };
+        self.rounds.run(self.dividing(operation, inputs, *division), response)
+    }
+
+    /// Plans a round that divides the reads among parts.
+    fn dividing<O: Operation>(
+        &self,
+        operation: O,
+        inputs: Vec<O::Input>,
+        Division { params, parts }: Division,
+    ) -> RoundPlan<O> {
+        let bytes = if params.only_solid { 0 } else { params.input_bytes };
+        RoundPlan { bytes, parts, ..RoundPlan::new(operation, inputs) }
+    }
+
+    /// Adds the results of all parts.
+    fn added(&self, results: Vec<PackedResults>) -> Result<WorkerResults<'c>> {
+        let lease = |part: &PackedResults| self.lease(part.size_bytes());
+        let leases = results.iter().map(lease).collect::<Result<Vec<_>>>()?;
+        let mut all = wire::empty_results(self.context.budget);
+        for (part, _lease) in results.into_iter().zip(leases) {
+            part.add_to(&mut all)?;
+        }
+        Ok(all)
     }
 
     /// Checks that a task has memory for its share, where that cannot be divided: its blocks take
@@ -193,14 +232,14 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         Err(Error::input("memory", text))
     }
 
-    /// Returns the instructions to tasks that place reads, and the tasks; `None` where one process
-    /// is faster or has to do it, as there are too many paths or unequal files.
-    fn orders(
+    /// Plans a round that places reads; `None` where one process is faster or has to do it, as
+    /// there are too many paths or unequal files.
+    fn placing(
         &self,
         graph: &PathGraph<'_>,
         pairing: Pairing,
         response: &mut Response,
-    ) -> Result<Option<(PlaceOrder, Vec<PlaceShare>)>> {
+    ) -> Result<Option<RoundPlan<PlaceReads>>> {
         let bases = graph.paths.bases() as u64;
         let is_small =
             bases / 4 <= PATHS_BYTES_MAX && bases * PLACED_TIMES <= self.resources.worker_bytes();
@@ -224,7 +263,9 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
             let reads = Reads::open(&self.context.request.inputs, pairing)?;
             orientations = place::orientations(&reads, pairing, &anchors)?;
         }
-        Ok(Some((PlaceOrder::new(orientations, graph), shares)))
+        let plan = RoundPlan::new(PlaceReads::new(orientations, graph), shares);
+        let bytes = input_bytes(&self.context.request.inputs)?;
+        Ok(Some(RoundPlan { phase: PAIRS_PHASE.to_owned(), bytes, ..plan }))
     }
 
     /// Returns the shares of all sources of pairs, with their names; tasks count their records
@@ -237,17 +278,16 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         let (files, size_bytes) = (pairing.files(), self.placed_bytes()?);
         let split = |path: &PathBuf| shares::split(std::slice::from_ref(path), size_bytes);
         let all: Vec<Vec<Share>> = inputs.iter().map(split).collect::<Result<_>>()?;
-        let input = |share: &Share| values::to_bytes(&TaskInput::Reads(share.clone()));
-        let tasks = all.iter().flatten().map(input).collect::<Result<_>>()?;
-        let counted = self.round("pairs", (RoundOrder::Count, 0), tasks, response)?;
-        let mut counted = counted.iter().map(|bytes| values::from_bytes::<NameSums>(bytes));
+        let plan = RoundPlan::new(CountRecords, all.iter().flatten().cloned().collect());
+        let plan = RoundPlan { phase: PAIRS_PHASE.to_owned(), ..plan };
+        let mut counted = self.rounds.run(plan, response)?.into_iter();
         let (mut shares, mut names) = (Vec::new(), Vec::new());
         for file in all {
             let mut of_file = NameSums::default();
             let with_records: Vec<(Share, u64)> = file
                 .into_iter()
                 .map(|share| {
-                    let sums = counted.next().ok_or_else(|| internal("a share not counted"))??;
+                    let sums = counted.next().ok_or_else(|| internal("a share not counted"))?;
                     of_file.append(&sums);
                     Ok((share, sums.reads))
                 })
@@ -275,104 +315,30 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         Ok(self.resources.task_bytes.unwrap_or(share_bytes))
     }
 
-    /// Runs a round that places reads.
-    fn placed(
-        &self,
-        k: usize,
-        (order, shares): (PlaceOrder, Vec<PlaceShare>),
-        response: &mut Response,
-    ) -> Result<Option<Placements>> {
-        let order = [values::to_bytes(&RoundOrder::Place(k))?, values::to_bytes(&order)?].concat();
-        let input = |share| values::to_bytes(&TaskInput::Place(share));
-        let round = Round {
-            phase: "pairs".to_owned(),
-            bytes: input_bytes(&self.context.request.inputs)?,
-            shared: order,
-            tasks: shares.into_iter().map(input).collect::<Result<_>>()?,
-            combines: true,
-            ..Round::default()
-        };
-        let placements = self.rounds.round(round, response)?;
-        placements.first().map(|bytes| values::from_bytes(bytes)).transpose()
-    }
-
-    /// Runs a round that divides super-k-mers among parts.
-    fn divide(
-        &self,
-        phase: &str,
-        (params, to, action): (&LevelParams, BucketPartitioner, PartAction),
-        tasks: Vec<Vec<u8>>,
-        response: &mut Response,
-    ) -> Result<Vec<Vec<u8>>> {
-        self.round(phase, (RoundOrder::Divide(*params, to, action), to.parts), tasks, response)
-    }
-
-    fn round(
-        &self,
-        phase: &str,
-        (round_order, parts): (RoundOrder, usize),
-        tasks: Vec<Vec<u8>>,
-        response: &mut Response,
-    ) -> Result<Vec<Vec<u8>>> {
-        let bytes = match round_order {
-            RoundOrder::Divide(params, ..) | RoundOrder::Pairs(params, ..)
-                if !params.only_solid =>
-            {
-                params.input_bytes
-            }
-            _ => 0,
-        };
-        let combines = match round_order {
-            RoundOrder::Divide(_, _, PartAction::Compact(_)) | RoundOrder::Pairs(..) => false,
-            RoundOrder::Divide(..) | RoundOrder::Superstep(..) | RoundOrder::Place(_) => true,
-            RoundOrder::Compact(..) | RoundOrder::Remaining(_) | RoundOrder::Count => false,
-        };
-        let round = Round {
-            phase: phase.to_owned(),
-            bytes,
-            shared: values::to_bytes(&round_order)?,
-            tasks,
-            parts,
-            combines,
-            is_text: matches!(round_order, RoundOrder::Pairs(..)),
-            ..Round::default()
-        };
-        self.rounds.round(round, response)
-    }
-
-    /// Sets the cutoff from a sample, unless a cutoff is already set.
-    fn sampled(&self, params: &mut LevelParams, sample: &[Vec<u8>]) -> Result<()> {
-        let mut spectrum = Spectrum::default();
-        sample.iter().try_for_each(|bytes| codec::add_spectrum(bytes, &mut spectrum))?;
-        params.min_count.get_or_insert_with(|| spectrum.fit(params.k).min_count);
-        Ok(())
-    }
-
-    /// Runs the supersteps of a program to its end; returns the remaining vertices.
+    /// Runs the supersteps of a program to its end; returns the remaining vertices. There is an
+    /// input for each part.
     fn program(
         &self,
         control: &mut Control,
-        (parts, mut tasks): (usize, Vec<Vec<u8>>),
+        mut inputs: Vec<Option<Vec<u8>>>,
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
-        const PHASE: &str = "supersteps";
+        let (k, parts) = (control.k, inputs.len());
         let mut state = State::new(self.resources, &self.context.request.scratch);
         while let Some(order) = control.order() {
-            let place = Vertices { k: control.k, parts, step: self.next_step() };
-            let round_order = (RoundOrder::Superstep(place, order), parts);
-            let results = self.round(PHASE, round_order, tasks, response)?;
-            let aggregates = results.first().ok_or_else(|| internal("no part told anything"))?;
-            control.advance(&Aggregates::of(values::from_bytes(aggregates)?))?;
-            forget(&mut state, place.step - 1, parts)?;
-            tasks = stored_tasks(parts)?;
+            let vertices = Vertices { k, parts, step: self.next_step() };
+            let plan = RoundPlan::new(RunSuperstep { vertices, order }, inputs);
+            let aggregates = self.rounds.combined(RoundPlan { parts, ..plan }, response)?;
+            control.advance(&aggregates.ok_or_else(|| internal("no part told anything"))?)?;
+            forget(&mut state, vertices.step - 1, parts)?;
+            inputs = vec![None; parts];
         }
-        let place = Vertices { k: control.k, parts, step: self.next_step() };
-        let results = self.round(PHASE, (RoundOrder::Remaining(place), 0), tasks, response)?;
-        forget(&mut state, place.step - 1, parts)?;
-        let _lease = self.lease(&results)?;
-        let mut remaining = Fragments::none(self.context.budget);
-        results.iter().try_for_each(|bytes| remaining.append_bytes(bytes))?;
-        Ok(remaining)
+        let vertices = Vertices { k, parts, step: self.next_step() };
+        let plan = RoundPlan::new(ReturnVertices(vertices), vec![(); parts]);
+        let phase = RunSuperstep::NAME.to_owned();
+        let results = self.rounds.run(RoundPlan { phase, ..plan }, response)?;
+        forget(&mut state, vertices.step - 1, parts)?;
+        Ok(self.added(results)?.fragments)
     }
 
     fn next_step(&self) -> Step {
@@ -381,13 +347,13 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
     }
 
     /// Leases memory for bytes that are sent to or received from parts.
-    fn lease(&self, bytes: &[Vec<u8>]) -> Result<Lease<'c>> {
-        let all = bytes.iter().map(|bytes| bytes.len() as u64).sum();
-        self.context.budget.take(all, "what parts find or are given")
+    fn lease(&self, size_bytes: u64) -> Result<Lease<'c>> {
+        self.context.budget.take(size_bytes, "what parts find or are given")
     }
 }
 
-/// Returns a task for each part, on its stored data.
-fn stored_tasks(parts: usize) -> Result<Vec<Vec<u8>>> {
-    (0..parts).map(|_| values::to_bytes(&TaskInput::Stored)).collect()
+/// Sets the cutoff from a sample, unless a cutoff is already set.
+fn set_cutoff(Division { params, .. }: &mut Division, sample: Option<Spectrum>) {
+    let k = params.k;
+    params.min_count.get_or_insert_with(|| sample.unwrap_or_default().fit(k).min_count);
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cuesta_core::Result;
-use cuesta_runtime::rounds::{Blocks, Resources};
+use cuesta_runtime::blocks::Blocks;
+use cuesta_runtime::rounds::Resources;
 use cuesta_runtime::state::State;
+use serde::{Deserialize, Serialize};
 
-use super::{Step, Vertices};
+use super::Step;
 use crate::kernel::codec::ByteReader;
 use crate::kernel::internal;
 use crate::kernel::supersteps::part::VertexPart;
@@ -15,6 +17,15 @@ use crate::kernel::supersteps::part::VertexPart;
 /// Names of stored values, which the step and the part complete.
 const VERTICES: &str = "vertices";
 const SENT: &str = "sent";
+
+/// Vertices of a graph that is distributed over parts.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Vertices {
+    pub(super) k: usize,
+    pub(super) parts: usize,
+    /// Number of this round; values of the last round are stored under the number before.
+    pub(super) step: Step,
+}
 
 /// Stored data of the parts of a worker, or of all workers where these share a store.
 pub(super) enum PartStore {
@@ -44,7 +55,7 @@ impl PartStore {
     ) -> Result<()> {
         match self {
             Self::Local(all) => {
-                all.insert(part, (vertices, blocks(sent)));
+                all.insert(part, (vertices, Blocks::of(sent)));
                 Ok(())
             }
             Self::Shared(state) => {
@@ -99,18 +110,9 @@ fn nothing() -> cuesta_core::Error {
     internal("a part has kept nothing")
 }
 
-fn blocks(sent: &[Vec<u8>]) -> Blocks {
-    let mut end = 0;
-    let ends = sent.iter().map(|block| {
-        end += block.len() as u64;
-        end
-    });
-    Blocks { ends: ends.collect(), bytes: sent.concat() }
-}
-
 /// Encodes the number of blocks, the end of each, and their bytes.
 fn sent_bytes(sent: &[Vec<u8>]) -> Vec<u8> {
-    let Blocks { bytes, ends } = blocks(sent);
+    let Blocks { bytes, ends } = Blocks::of(sent);
     let mut all = Vec::with_capacity(bytes.len() + (ends.len() + 1) * size_of::<u64>());
     all.extend((ends.len() as u64).to_le_bytes());
     ends.iter().for_each(|end| all.extend(end.to_le_bytes()));

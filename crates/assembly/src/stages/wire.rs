@@ -54,6 +54,7 @@ pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Re
 /// Encodes results of workers.
 pub fn results_bytes(results: &WorkerResults<'_>) -> Vec<u8> {
     let mut bytes = facts_bytes(results);
+    bytes.reserve_exact(results.fragments.blocks().map(<[u8]>::len).sum());
     results.fragments.blocks().for_each(|block| bytes.extend_from_slice(block));
     bytes
 }

@@ -8,6 +8,7 @@
 //! whoever asks for the full row.
 
 use cuesta_core::fixed::Micro;
+use serde::{Deserialize, Serialize};
 
 use super::line::{self, Parsed};
 use super::simd::{Cpu, WIDTH};
@@ -61,7 +62,7 @@ impl<'a> Hit<'a> {
 }
 
 /// Counts of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Data rows that were read.
     pub rows_read: u64,

@@ -3,6 +3,7 @@
 
 use cuesta_core::fixed::Micro;
 use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 use super::header::{COLUMNS, MaskKind};
 use super::limits::{CHUNK_PAIRS, SLOTS_OPEN_MAX};
@@ -17,7 +18,7 @@ use crate::limits::SCORES_MAX;
 use crate::row::Row;
 
 /// Requested fields of the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Need {
     /// Genes, cluster and the score that the filter checks (the first score without a
     /// filter); all other numbers are 0 and the mask is empty.

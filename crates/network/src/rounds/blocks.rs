@@ -1,45 +1,24 @@
 //! Rows that tasks send to parts. A block has, for each task that sent something, a header followed
 //! by its rows, all of one size.
 
-use std::collections::BTreeMap;
-
 use cuesta_core::Result;
 use cuesta_input::kinc::block::Counts;
-use cuesta_runtime::rounds::{Blocks, Bytes};
+use cuesta_runtime::blocks::{Blocks, header_bytes, pieces, put_header};
 
-use super::unexpected;
+/// Numbers of a header: the mark, two counts, and the size of the rows.
+const NUMBERS: usize = 4;
+const HEAD_BYTES: usize = header_bytes(NUMBERS);
+const NONE: Counts = Counts { rows_read: 0, rows_passed: 0 };
 
-/// Header of the rows that a task sends to a part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+/// Rows that a task sent to a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentRows<'a> {
     /// Property of the rows: the version of the dataset that has them, or facts as bits.
     pub mark: u64,
-    /// Number of rows.
-    pub rows: u64,
-    /// Rows that the task read and selected, sent to a single part; 0 in all further headers.
+    /// Rows that the task read and selected, sent to a single part; 0 in all others.
     pub counts: Counts,
-}
-
-const HEAD_BYTES: usize = 32;
-
-impl Head {
-    fn to_bytes(self) -> [u8; HEAD_BYTES] {
-        let mut bytes = [0; HEAD_BYTES];
-        let numbers = [self.mark, self.rows, self.counts.rows_read, self.counts.rows_passed];
-        for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
-            *place = number.to_le_bytes();
-        }
-        bytes
-    }
-
-    fn of(bytes: &[u8; HEAD_BYTES]) -> Self {
-        let mut numbers = [0; 4];
-        for (number, place) in numbers.iter_mut().zip(bytes.as_chunks().0) {
-            *number = u64::from_le_bytes(*place);
-        }
-        let [mark, rows, rows_read, rows_passed] = numbers;
-        Self { mark, rows, counts: Counts { rows_read, rows_passed } }
-    }
+    /// The rows.
+    pub rows: &'a [u8],
 }
 
 /// Packs the blocks of a task for `parts` parts, from each row and its part; a part without rows
@@ -62,9 +41,9 @@ pub fn pack<R: AsRef<[u8]>>(
     let mut bytes = vec![0; end];
     for (part, (&rows, &place)) in sizes.iter().zip(&places).enumerate() {
         if rows > 0 || part == 0 {
-            let counts = if part == 0 { counts } else { Counts::default() };
-            let head = Head { mark, rows, counts };
-            bytes[place - HEAD_BYTES..place].copy_from_slice(&head.to_bytes());
+            let Counts { rows_read, rows_passed } = if part == 0 { counts } else { NONE };
+            let head = &mut bytes[place - HEAD_BYTES..place];
+            put_header(&[mark, rows_read, rows_passed], rows as usize * row_bytes, head);
         }
     }
     for (part, row) in rows {
@@ -76,40 +55,14 @@ pub fn pack<R: AsRef<[u8]>>(
     Blocks { bytes, ends }
 }
 
-/// Received blocks, by part and then by the first task that sent them.
-#[derive(Default)]
-pub struct Received(BTreeMap<usize, BTreeMap<usize, Bytes>>);
-
-impl Received {
-    /// Adds a block.
-    pub fn take(&mut self, part: usize, from: usize, block: Bytes) {
-        self.0.entry(part).or_default().insert(from, block);
-    }
-
-    /// Removes and returns all blocks of a part, in the order of the tasks.
-    pub fn all_of(&mut self, part: usize) -> Vec<Bytes> {
-        self.0.remove(&part).unwrap_or_default().into_values().collect()
-    }
-}
-
-/// Header and the rows that follow it.
-pub type Sent<'a> = (Head, &'a [u8]);
-
-/// Returns the headers and rows of a block; a row has `row_bytes`.
+/// Returns the rows of a block, as the tasks sent them.
 ///
 /// # Errors
 /// `Defect` for a block that no task has sent.
-pub fn unpack(mut block: &[u8], row_bytes: usize) -> Result<Vec<Sent<'_>>> {
-    let mut all = Vec::new();
-    while !block.is_empty() {
-        let (head, rest) = block.split_first_chunk().ok_or_else(unexpected)?;
-        let head = Head::of(head);
-        let size = (head.rows as usize).checked_mul(row_bytes).ok_or_else(unexpected)?;
-        let (rows, rest) = rest.split_at_checked(size).ok_or_else(unexpected)?;
-        all.push((head, rows));
-        block = rest;
-    }
-    Ok(all)
+pub fn unpack(block: &[u8]) -> Result<impl Iterator<Item = SentRows<'_>>> {
+    Ok(pieces::<NUMBERS>(block)?.into_iter().map(|([mark, rows_read, rows_passed, _], rows)| {
+        SentRows { mark, counts: Counts { rows_read, rows_passed }, rows }
+    }))
 }
 
 #[cfg(test)]
@@ -125,14 +78,13 @@ mod tests {
         let none = pack((8, counts), (4, 2), std::iter::empty::<(usize, [u8; 2])>());
         let sent = |part: usize| {
             let block = [blocks.of_part(part), none.of_part(part)].concat();
-            let all = unpack(&block, 2).unwrap();
-            all.iter().map(|(head, rows)| (*head, rows.to_vec())).collect::<Vec<_>>()
+            let all = unpack(&block).unwrap();
+            all.map(|sent| (sent.mark, sent.counts, sent.rows.to_vec())).collect::<Vec<_>>()
         };
-        let head = |mark, rows, counts| Head { mark, rows, counts };
-        assert_eq!(sent(0), [(head(7, 0, counts), vec![]), (head(8, 0, counts), vec![])]);
-        assert_eq!(sent(1), [(head(7, 1, Counts::default()), b"cd".to_vec())]);
-        assert_eq!(sent(2), [(head(7, 2, Counts::default()), b"abef".to_vec())]);
+        assert_eq!(sent(0), [(7, counts, vec![]), (8, counts, vec![])]);
+        assert_eq!(sent(1), [(7, NONE, b"cd".to_vec())]);
+        assert_eq!(sent(2), [(7, NONE, b"abef".to_vec())]);
         assert_eq!(sent(3), []);
-        assert!(unpack(&blocks.of_part(2)[..33], 2).is_err());
+        assert!(unpack(&blocks.of_part(2)[..33]).is_err());
     }
 }

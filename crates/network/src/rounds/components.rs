@@ -1,85 +1,101 @@
 //! `communities` by connected components: the forests of all tasks are joined.
 
-use cuesta_core::Result;
+use std::borrow::Cow;
+
 use cuesta_core::job::{Request, Response};
-use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::limits::GENES_MAX;
-use cuesta_input::pair_matrix::Need;
+use cuesta_runtime::operation::{Operation, OperationWorker, TaskContext, TaskOutcome, TaskResult};
 use cuesta_runtime::rounds::{Leader, Resources, Worker};
-use cuesta_runtime::wire;
+use cuesta_runtime::sequential;
+use cuesta_runtime::wire::{self, WireValue};
 use serde::{Deserialize, Serialize};
 
-use super::{Opened, Reading, Rows, SinglePass, SingleRound, add_rows, counts, rows, unexpected};
+use super::{RowSelection, add_rows};
 use crate::kernel::union_find::UnionFind;
 use crate::params::CommunitiesParams;
 use crate::run::communities::{finish, forest};
-use crate::run::pairs::Pairs;
-
-const PHASE: &str = "components";
-
-/// Forest in the format of messages.
-#[derive(Default, Serialize, Deserialize)]
-struct ForestMessage {
-    rows: Rows,
-    /// Genes, from 0, ascending, each with the smallest gene of its tree if that is another gene.
-    links: Vec<(u32, u32)>,
-}
+use crate::run::share::Share;
 
 pub fn lead(
     request: &Request,
     params: &CommunitiesParams,
     resources: Resources,
 ) -> Result<Box<dyn Leader>> {
-    let (output, genes) = (request.output.clone(), params.genes);
-    let finish = move |_: &Opened, results: Vec<Vec<u8>>, response: &mut Response| {
-        // Without a task there is no result.
-        let (forest, counts) = results.first().map_or(Ok(Default::default()), |all| unpack(all))?;
-        add_rows(response, PHASE, counts.rows_read);
-        finish(&output, genes, (forest.labels(), counts), response)
-    };
-    let (inputs, filter) = (request.inputs.clone(), params.filter.check()?);
-    Ok(Box::new(SingleRound {
-        reading: Reading { inputs, filter, need: Need::Edge },
-        resources,
-        phase: PHASE,
-        combines: true,
-        opened: None,
-        finish,
+    let (rows, genes) = (RowSelection::edges(&params.filter)?, params.genes);
+    let request = request.clone();
+    Ok(sequential::leader(move |rounds| {
+        let mut response = Response::default();
+        let opened = rows.shares(&request.inputs, resources, &mut response)?;
+        let plan = opened.plan(JoinGenes { rows, genes });
+        let all = rounds.combined(plan, &mut response)?.unwrap_or_default();
+        add_rows(&mut response, JoinGenes::NAME, all.counts.rows_read);
+        finish(&request.output, genes, (all.forest.labels(), all.counts), &mut response)?;
+        Ok(response)
     }))
 }
 
-pub fn work(request: &Request, params: &CommunitiesParams) -> Result<Box<dyn Worker>> {
-    let (genes, threads) = (params.genes, request.threads);
-    let task = move |pairs: &Pairs, _: usize, progress: &Progress| {
-        let (mut forest, counts, _) = forest(pairs, genes, threads, progress)?;
-        pack(&mut forest, counts)
-    };
-    let combine = |first: Vec<u8>, second: &[u8]| {
-        let ((mut forest, mut counts), (second_forest, second_counts)) =
-            (unpack(&first)?, unpack(second)?);
-        forest.merge(&second_forest);
-        counts.add(second_counts);
-        pack(&mut forest, counts)
-    };
-    let filter = params.filter.check()?;
-    Ok(Box::new(SinglePass { filter, need: Need::Edge, task, combine }))
+pub fn work(request: &Request) -> Box<dyn Worker> {
+    OperationWorker::new(request, ()).with::<JoinGenes>().boxed()
 }
 
-fn pack(forest: &mut UnionFind, counts: Counts) -> Result<Vec<u8>> {
-    wire::to_bytes(&ForestMessage { rows: rows(counts), links: forest.links() })
+/// Joins the genes of the edges of a share.
+#[derive(Serialize, Deserialize)]
+struct JoinGenes {
+    rows: RowSelection,
+    /// Number of genes, if it is known.
+    genes: Option<u32>,
 }
 
-fn unpack(bytes: &[u8]) -> Result<(UnionFind, Counts)> {
-    let message: ForestMessage = wire::from_bytes(bytes)?;
-    let mut forest = UnionFind::default();
-    for (gene, root) in message.links {
-        if gene.max(root) >= GENES_MAX {
-            return Err(unexpected());
-        }
-        forest.join(gene, root);
+impl Operation for JoinGenes {
+    const NAME: &'static str = "components";
+    type State = ();
+    type Input = Share;
+    type Output = CountedForest;
+
+    fn task(self, share: Share, context: TaskContext<'_, ()>) -> TaskOutcome<Self> {
+        let (pairs, threads) = (self.rows.of_share(share)?, context.request.threads);
+        let (forest, counts, _) = forest(&pairs, self.genes, threads, context.progress)?;
+        Ok(TaskResult::Output(CountedForest { forest, counts }))
     }
-    Ok((forest, counts(message.rows)))
+
+    fn combine(mut left: CountedForest, right: CountedForest) -> Result<CountedForest> {
+        left.forest.merge(&right.forest);
+        left.counts.add(right.counts);
+        Ok(left)
+    }
+}
+
+/// Forest, and counts of the rows it is from.
+#[derive(Default)]
+struct CountedForest {
+    forest: UnionFind,
+    counts: Counts,
+}
+
+/// Counts of rows, and genes, from 0, ascending, each with the smallest gene of its tree if that is
+/// another gene.
+type ForestMessage = (Counts, Vec<(u32, u32)>);
+
+impl WireValue for CountedForest {
+    fn into_bytes(mut self) -> Result<Vec<u8>> {
+        wire::to_bytes::<ForestMessage>(&(self.counts, self.forest.links()))
+    }
+
+    fn from_bytes(bytes: Cow<'_, [u8]>) -> Result<Self> {
+        let (counts, links): ForestMessage = wire::from_bytes(&bytes)?;
+        let mut forest = UnionFind::default();
+        for (gene, root) in links {
+            let last = gene.max(root);
+            if last >= GENES_MAX {
+                let text = format!("gene {last} of at most {GENES_MAX}");
+                return Err(Error::defect("communities", text));
+            }
+            forest.join(gene, root);
+        }
+        Ok(Self { forest, counts })
+    }
 }
 
 #[cfg(test)]
@@ -90,11 +106,12 @@ mod tests {
     /// Memory was allocated for as many genes as the largest gene number.
     #[test]
     fn a_gene_that_no_dataset_has_is_refused() {
-        let unpacked = |gene| {
-            let message = ForestMessage { rows: (1, 1), links: vec![(gene, 0)] };
-            unpack(&wire::to_bytes(&message).unwrap())
+        let unpacked = |gene: u32| {
+            let message = (Counts::default(), vec![(gene, 0)]);
+            let bytes = wire::to_bytes::<ForestMessage>(&message).unwrap();
+            CountedForest::from_bytes(bytes.into())
         };
-        assert_eq!(unpacked(GENES_MAX - 1).unwrap().0.links(), [(GENES_MAX - 1, 0)]);
+        assert_eq!(unpacked(GENES_MAX - 1).unwrap().forest.links(), [(GENES_MAX - 1, 0)]);
         assert!(unpacked(GENES_MAX).is_err());
         assert!(unpacked(u32::MAX).is_err());
     }

@@ -4,16 +4,18 @@
 use cuesta_core::Result;
 use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
-use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
-use cuesta_input::pair_matrix::Need;
-use cuesta_runtime::rounds::{Blocks, Bytes, Leader, Resources, Round, Task, Worker};
-use cuesta_runtime::wire;
+use cuesta_runtime::blocks::{Blocks, Bytes};
+use cuesta_runtime::operation::{
+    Operation, OperationWorker, RoundPlan, TaskContext, TaskOutcome, TaskResult,
+};
+use cuesta_runtime::rounds::{Leader, Resources, Worker};
+use cuesta_runtime::sequential;
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{Received, pack, unpack};
-use super::sample::{self, KeySample};
-use super::{Reading, Rows, add_rows, counts, part_count, parts, rows, unexpected};
+use super::blocks::{pack, unpack};
+use super::sample::{self, KeySample, SampleKeys};
+use super::{RowSelection, add_rows, part_count, parts, task_bytes};
 use crate::kernel::join::{Keyed, key};
 use crate::params::{JoinKind, JoinParams};
 use crate::run::join::{HEADER, JoinCounts, PAIRS_FILE, inputs, report, write};
@@ -25,215 +27,138 @@ use crate::run::sorted::SortedVersion;
 const PART_BYTES: u64 = 32 << 20;
 /// Bytes of a row in a message: its key and its score.
 const ROW_BYTES: usize = 12;
-const VERSIONS: [&str; 2] = ["a", "b"];
-
-/// Input of all tasks of a round.
-#[derive(Serialize, Deserialize)]
-struct RoundInput {
-    /// First key of each part except the first; `None` for the round that takes a sample.
-    cuts: Option<Vec<u64>>,
-}
-
-/// Input of a task: the number of the version, and a share of it.
-type TaskInput = (u64, Share);
 
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
-    let (_, filter) = params(request)?;
+    let (how, rows) = params(request)?;
     inputs(request)?;
-    Ok(Box::new(Steps {
-        request: request.clone(),
-        filter,
-        resources,
-        stage: Stage::Start,
-        tasks: Vec::new(),
-        size_bytes: 0,
+    let request = request.clone();
+    Ok(sequential::leader(move |rounds| {
+        let (output, mut response) = (&request.output, Response::default());
+        let context = Context::new(&request, rounds.progress());
+        let (shares, bytes, samples) = open(&context, rows, resources, &mut response)?;
+        let samples = match samples {
+            Some(samples) => samples,
+            None => {
+                let shares = shares.iter().map(|(_, share)| share.clone()).collect();
+                let plan = RoundPlan::new(SampleKeys(rows), shares);
+                rounds.run(RoundPlan { bytes, ..plan }, &mut response)?
+            }
+        };
+        let row_bytes = sample::rows(&samples) * size_of::<Keyed>() as u64;
+        let cuts = sample::cuts(&samples, part_count(resources, row_bytes, PART_BYTES));
+        let parts = cuts.len() + 1;
+        let plan = RoundPlan::new(JoinRows { how, rows, cuts }, shares);
+        let joined = rounds.run(RoundPlan { bytes, parts, ..plan }, &mut response)?;
+        let (mut all, mut tally) = (Counts::default(), JoinCounts::default());
+        for (counts, part_tally) in joined {
+            all.add(counts);
+            tally += part_tally;
+        }
+        add_rows(&mut response, JoinRows::NAME, all.rows_passed);
+        timed(&mut response, "write", || {
+            Ok(((), parts::join(output, parts, &output.join(PAIRS_FILE))?, 0))
+        })?;
+        report(all, tally, &mut response);
+        Ok(response)
     }))
 }
 
 pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
-    let (how, filter) = params(request)?;
-    Ok(Box::new(Work { request: request.clone(), how, filter, received: Received::default() }))
+    params(request)?;
+    Ok(OperationWorker::new(request, ()).with::<SampleKeys>().with::<JoinRows>().boxed())
 }
 
-fn params(request: &Request) -> Result<(JoinKind, Filter)> {
+fn params(request: &Request) -> Result<(JoinKind, RowSelection)> {
     let params: JoinParams = parameters(&request.parameters)?;
-    Ok((params.how, params.filter.check()?))
+    Ok((params.how, RowSelection::edges(&params.filter)?))
 }
 
-struct Steps {
-    request: Request,
-    filter: Filter,
+/// Cuts the versions into shares; returns these, the bytes of all, and samples of the versions if
+/// sampling is cheap.
+fn open(
+    context: &Context<'_>,
+    rows: RowSelection,
     resources: Resources,
-    stage: Stage,
-    tasks: Vec<Vec<u8>>,
-    size_bytes: u64,
-}
-
-enum Stage {
-    Start,
-    Sample,
-    /// Number of parts of the round that joins.
-    Join(usize),
-}
-
-impl Leader for Steps {
-    fn next(
-        &mut self,
-        results: Vec<Vec<u8>>,
-        response: &mut Response,
-        progress: &Progress,
-    ) -> Result<Option<Round>> {
-        match self.stage {
-            Stage::Start => match self.open(response, progress)? {
-                Some(samples) => self.join(&samples).map(Some),
-                None => {
-                    self.stage = Stage::Sample;
-                    self.round("sample", None, 0).map(Some)
-                }
-            },
-            Stage::Sample => {
-                let samples: Vec<KeySample> =
-                    results.iter().map(|result| wire::from_bytes(result)).collect::<Result<_>>()?;
-                self.join(&samples).map(Some)
-            }
-            Stage::Join(parts) => {
-                self.finish(&results, parts, response)?;
-                Ok(None)
-            }
+    response: &mut Response,
+) -> Result<(Vec<VersionShare>, u64, Option<Vec<KeySample>>)> {
+    timed(response, "open", || {
+        let (mut shares, mut bytes, mut samples) = (Vec::new(), 0, Some(Vec::new()));
+        for (version, input) in inputs(context.request)?.iter().enumerate() {
+            let pairs = rows.open(std::slice::from_ref(input))?;
+            bytes += pairs.size_bytes();
+            let of_version = pairs.shares(task_bytes(resources, pairs.size_bytes()));
+            shares.extend(of_version.into_iter().map(|share| (version, share)));
+            let sampled = sample::of_windows(&pairs, context.progress);
+            samples = samples.zip(sampled).map(|(mut samples, sampled)| {
+                samples.push(sampled);
+                samples
+            });
         }
-    }
+        Ok(((shares, bytes, samples), 0, 0))
+    })
 }
 
-impl Steps {
-    /// Cuts the versions into tasks; returns samples of them if sampling is cheap.
-    fn open(
-        &mut self,
-        response: &mut Response,
-        progress: &Progress,
-    ) -> Result<Option<Vec<KeySample>>> {
-        let mut samples = Some(Vec::new());
-        let tasks = &mut self.tasks;
-        self.size_bytes = timed(response, "open", || {
-            let mut size_bytes = 0;
-            for (version, input) in self.request.inputs.iter().enumerate() {
-                let (inputs, filter) = (vec![input.clone()], self.filter);
-                let pairs = Reading { inputs, filter, need: Need::Edge }.open()?;
-                size_bytes += pairs.size_bytes();
-                for share in pairs.shares(super::task_bytes(self.resources, pairs.size_bytes())) {
-                    let task_input: TaskInput = (version as u64, share);
-                    tasks.push(wire::to_bytes(&task_input)?);
-                }
-                let sampled = sample::of_windows(&pairs, progress);
-                samples = samples.take().zip(sampled).map(|(mut samples, sampled)| {
-                    samples.push(sampled);
-                    samples
-                });
-            }
-            Ok((size_bytes, 0, 0))
-        })?;
-        Ok(samples)
-    }
-
-    /// Returns the round that joins, with parts from the samples.
-    fn join(&mut self, samples: &[KeySample]) -> Result<Round> {
-        let bytes = sample::rows(samples) * size_of::<Keyed>() as u64;
-        let cuts = sample::cuts(samples, part_count(self.resources, bytes, PART_BYTES));
-        let parts = cuts.len() + 1;
-        self.stage = Stage::Join(parts);
-        self.round("join", Some(cuts), parts)
-    }
-
-    fn round(&self, phase: &str, cuts: Option<Vec<u64>>, parts: usize) -> Result<Round> {
-        Ok(Round {
-            phase: phase.to_owned(),
-            bytes: self.size_bytes,
-            shared: wire::to_bytes(&RoundInput { cuts })?,
-            tasks: self.tasks.clone(),
-            parts,
-            ..Round::default()
-        })
-    }
-
-    fn finish(&self, results: &[Vec<u8>], parts: usize, response: &mut Response) -> Result<()> {
-        let (mut all, mut tally) = (Counts::default(), JoinCounts::default());
-        for part in results {
-            let (rows, part_tally): (Rows, JoinCounts) = wire::from_bytes(part)?;
-            all.add(counts(rows));
-            tally += part_tally;
-        }
-        add_rows(response, "join", all.rows_passed);
-        timed(response, "write", || {
-            let output = &self.request.output;
-            Ok(((), parts::join(output, parts, &output.join(PAIRS_FILE))?, 0))
-        })?;
-        report(all, tally, response);
-        Ok(())
-    }
-}
-
-struct Work {
-    request: Request,
+/// Joins the rows of both versions.
+#[derive(Serialize, Deserialize)]
+struct JoinRows {
     how: JoinKind,
-    filter: Filter,
-    received: Received,
+    rows: RowSelection,
+    /// First key of each part except the first.
+    cuts: Vec<u64>,
 }
 
-impl Worker for Work {
-    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let round_input: RoundInput = wire::from_bytes(task.shared)?;
-        let (version, share): TaskInput = wire::from_bytes(task.input)?;
-        let pairs = Pairs::of_share(share, &self.filter, Need::Edge)?;
-        match round_input.cuts {
-            None => {
-                let (sample, _) = sample::take(&pairs, progress)?;
-                Ok((wire::to_bytes(&sample)?, Blocks::default()))
-            }
-            Some(cuts) => Ok((Vec::new(), self.divided((version, &pairs), &cuts, progress)?)),
-        }
+/// Number of a version, and a share of it.
+type VersionShare = (usize, Share);
+
+impl Operation for JoinRows {
+    const NAME: &'static str = "join";
+    type State = ();
+    type Input = VersionShare;
+    type Output = (Counts, JoinCounts);
+
+    fn task(
+        self,
+        (version, share): VersionShare,
+        context: TaskContext<'_, ()>,
+    ) -> TaskOutcome<Self> {
+        let pairs = self.rows.of_share(share)?;
+        self.divided((version, &pairs), context.progress).map(TaskResult::Sent)
     }
 
-    fn take(&mut self, part: Task<'_>, from: usize, block: Bytes) -> Result<()> {
-        self.received.take(part.number, from, block);
-        Ok(())
-    }
-
-    fn part(&mut self, part: Task<'_>, progress: &Progress) -> Result<Vec<u8>> {
-        let blocks = self.received.all_of(part.number);
-        let (mut lists, mut counts) = ([Vec::new(), Vec::new()], Counts::default());
+    fn part(
+        self,
+        blocks: Vec<Bytes>,
+        context: TaskContext<'_, ()>,
+    ) -> Result<(Counts, JoinCounts)> {
+        let (mut left, mut right, mut counts) = (Vec::new(), Vec::new(), Counts::default());
         for block in &blocks {
-            for (head, rows) in unpack((**block).as_ref(), ROW_BYTES)? {
-                counts.add(head.counts);
-                let list = lists.get_mut(head.mark as usize).ok_or_else(unexpected)?;
-                list.push(rows.as_chunks().0);
+            for sent in unpack((**block).as_ref())? {
+                counts.add(sent.counts);
+                let version = if sent.mark == 0 { &mut left } else { &mut right };
+                version.push(sent.rows.as_chunks().0);
             }
         }
-        let received = lists.iter().flatten().map(|list| list.len() as u64).sum::<u64>();
+        let received = left.iter().chain(&right).map(|list| list.len() as u64).sum::<u64>();
         // One copy as received, and two during the sort.
         let row_bytes = (ROW_BYTES + 2 * size_of::<Keyed>()) as u64;
-        let _lease = self.request.budget.take(received * row_bytes, "the rows of a part")?;
-        let mut versions = Vec::new();
-        for (name, lists) in VERSIONS.into_iter().zip(lists) {
+        let _lease = context.request.budget.take(received * row_bytes, "the rows of a part")?;
+        let sorted = |name, lists: Vec<&[[u8; ROW_BYTES]]>| {
             let rows = lists.into_iter().flatten().map(unpacked).collect();
-            versions.push(SortedVersion::in_memory(name, rows, Vec::new())?);
-        }
-        let [left, right] = &versions[..] else { return Err(unexpected()) };
-        let context = Context::new(&self.request, progress);
-        let head = if part.number == 0 { format!("{HEADER}\n") } else { String::new() };
-        let (tally, _) = parts::write(&self.request.output, part.number, |path| {
-            write(&context, (path, &head), (left, right), self.how)
+            SortedVersion::in_memory(name, rows, Vec::new())
+        };
+        let (left, right) = (sorted("a", left)?, sorted("b", right)?);
+        let number = context.number;
+        let head = if number == 0 { format!("{HEADER}\n") } else { String::new() };
+        let (tally, _) = parts::write(&context.request.output, number, |path| {
+            write(&context.job(), (path, &head), (&left, &right), self.how)
         })?;
-        wire::to_bytes(&(rows(counts), tally))
+        Ok((counts, tally))
     }
 }
 
-impl Work {
-    /// Reads a share and returns its rows for the parts that own them.
-    fn divided(
-        &self,
-        (version, pairs): (u64, &Pairs),
-        cuts: &[u64],
-        progress: &Progress,
-    ) -> Result<Blocks> {
+impl JoinRows {
+    /// Returns the rows of a share for the parts that own them.
+    fn divided(&self, (version, pairs): (usize, &Pairs), progress: &Progress) -> Result<Blocks> {
         let visitor = Visitor {
             keep: &|rows: &mut Vec<Keyed>, _, row| {
                 let (gene1, gene2, cluster) = row.place();
@@ -246,9 +171,10 @@ impl Work {
         let mut workers = pairs.visit(1, progress, Vec::new, &visitor)?;
         let (counts, _) = total(&workers);
         let rows = workers.pop().map(|worker| worker.state).unwrap_or_default();
-        let part_of = |row: &Keyed| cuts.partition_point(|&cut| cut <= row.key);
+        let part_of = |row: &Keyed| self.cuts.partition_point(|&cut| cut <= row.key);
         let packed_row = |row: &Keyed| (part_of(row), packed(row));
-        Ok(pack((version, counts), (cuts.len() + 1, ROW_BYTES), rows.iter().map(packed_row)))
+        let parts = self.cuts.len() + 1;
+        Ok(pack((version as u64, counts), (parts, ROW_BYTES), rows.iter().map(packed_row)))
     }
 }
 

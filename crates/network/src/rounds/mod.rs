@@ -16,13 +16,12 @@ mod scan;
 use std::path::PathBuf;
 
 use cuesta_core::job::{Phase, Request, Response, parameters, timed};
-use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_input::Filter;
-use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
-use cuesta_runtime::rounds::{Blocks, Leader, Resources, Round, TASKS_PER_SLOT, Task, Worker};
-use cuesta_runtime::wire;
+use cuesta_input::{Filter, FilterParams};
+use cuesta_runtime::operation::{Operation, RoundPlan};
+use cuesta_runtime::rounds::{Leader, Resources, TASKS_PER_SLOT, Worker};
+use serde::{Deserialize, Serialize};
 
 use crate::params::{CommunitiesParams, CommunityMethod};
 use crate::run::pairs::Pairs;
@@ -70,13 +69,10 @@ pub fn work(workload: &str, request: &Request, resources: Resources) -> Result<B
         "join" => join::work(request),
         "correlate" => correlate::work(request),
         "load" => load::work(request),
-        "communities" => {
-            let params = communities(request)?;
-            match params.method {
-                CommunityMethod::LabelPropagation => propagation::work(request, &params, resources),
-                _ => components::work(request, &params),
-            }
-        }
+        "communities" => match communities(request)?.method {
+            CommunityMethod::LabelPropagation => Ok(propagation::work(request, resources)),
+            _ => Ok(components::work(request)),
+        },
         other => Err(without_rounds(other)),
     }
 }
@@ -84,6 +80,7 @@ pub fn work(workload: &str, request: &Request, resources: Resources) -> Result<B
 fn communities(request: &Request) -> Result<CommunitiesParams> {
     let params: CommunitiesParams = parameters(&request.parameters)?;
     params.check()?;
+    params.filter.check()?;
     if params.method == CommunityMethod::Louvain {
         let text = "--method louvain goes through the genes one by one; run it with --engine \
                     native, or take components or label-propagation";
@@ -96,33 +93,60 @@ fn without_rounds(workload: &str) -> Error {
     Error::defect("rounds", format!("{workload} has none"))
 }
 
-/// Inputs that are read together, and the required rows and fields.
-struct Reading {
-    inputs: Vec<PathBuf>,
+/// Rows of the inputs, and their fields, that an operation reads.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct RowSelection {
     filter: Filter,
     need: Need,
+}
+
+impl RowSelection {
+    /// All rows with all fields.
+    const EVERYTHING: Self = Self { filter: Filter::EVERYTHING, need: Need::Row };
+
+    /// The edges that pass a filter.
+    fn edges(filter: &FilterParams) -> Result<Self> {
+        Ok(Self { filter: filter.check()?, need: Need::Edge })
+    }
+
+    fn open(&self, inputs: &[PathBuf]) -> Result<Pairs> {
+        Pairs::open(inputs, &self.filter, self.need)
+    }
+
+    fn of_share(&self, share: Share) -> Result<Pairs> {
+        Pairs::of_share(share, &self.filter, self.need)
+    }
+
+    /// Opens the inputs and cuts them into shares.
+    fn shares(
+        &self,
+        inputs: &[PathBuf],
+        resources: Resources,
+        response: &mut Response,
+    ) -> Result<Opened> {
+        timed(response, "open", || {
+            let pairs = self.open(inputs)?;
+            let size_bytes = pairs.size_bytes();
+            let shares = pairs.shares(task_bytes(resources, size_bytes));
+            Ok((Opened { shares, size_bytes, skipped: pairs.skipped() }, 0, 0))
+        })
+    }
 }
 
 /// State of open inputs.
 struct Opened {
     /// Share of each task.
-    tasks: Vec<Vec<u8>>,
+    shares: Vec<Share>,
     size_bytes: u64,
     /// Number of files or chunks without rows that pass.
     skipped: u64,
 }
 
-impl Reading {
-    fn open(&self) -> Result<Pairs> {
-        Pairs::open(&self.inputs, &self.filter, self.need)
-    }
-
-    fn shares(&self, resources: Resources) -> Result<Opened> {
-        let pairs = self.open()?;
-        let size_bytes = pairs.size_bytes();
-        let shares = pairs.shares(task_bytes(resources, size_bytes));
-        let tasks = shares.iter().map(wire::to_bytes).collect::<Result<_>>()?;
-        Ok(Opened { tasks, size_bytes, skipped: pairs.skipped() })
+impl Opened {
+    /// Plans a round in which each task reads its share.
+    fn plan<O: Operation<Input = Share>>(&self, operation: O) -> RoundPlan<O> {
+        let plan = RoundPlan::new(operation, self.shares.clone());
+        RoundPlan { bytes: self.size_bytes, ceiling: Some(READ), ..plan }
     }
 }
 
@@ -148,83 +172,4 @@ fn part_count(resources: Resources, size_bytes: u64, part_bytes: u64) -> usize {
 fn add_rows(response: &mut Response, phase: &'static str, rows: u64) {
     let phase = Phase { name: phase.into(), seconds: 0.0, bytes: 0, rows, flops: 0 };
     response.phases.push(phase);
-}
-
-/// Leader of a run of a single round over the shares of the input.
-struct SingleRound<F> {
-    reading: Reading,
-    resources: Resources,
-    phase: &'static str,
-    combines: bool,
-    opened: Option<Opened>,
-    /// Writes the answer from the results of the tasks, and reports its counts.
-    finish: F,
-}
-
-impl<F> Leader for SingleRound<F>
-where
-    F: FnMut(&Opened, Vec<Vec<u8>>, &mut Response) -> Result<()> + Send,
-{
-    fn next(
-        &mut self,
-        results: Vec<Vec<u8>>,
-        response: &mut Response,
-        _: &Progress,
-    ) -> Result<Option<Round>> {
-        if let Some(opened) = &self.opened {
-            (self.finish)(opened, results, response)?;
-            return Ok(None);
-        }
-        let opened = timed(response, "open", || Ok((self.reading.shares(self.resources)?, 0, 0)))?;
-        let round = Round {
-            phase: self.phase.to_owned(),
-            bytes: opened.size_bytes,
-            ceiling: Some(READ),
-            tasks: opened.tasks.clone(),
-            combines: self.combines,
-            ..Round::default()
-        };
-        self.opened = Some(opened);
-        Ok(Some(round))
-    }
-}
-
-/// Worker of a run of a single round.
-struct SinglePass<T, C> {
-    filter: Filter,
-    need: Need,
-    /// Computes the result of the rows of a share; its second argument is the number of the task.
-    task: T,
-    combine: C,
-}
-
-impl<T, C> Worker for SinglePass<T, C>
-where
-    T: FnMut(&Pairs, usize, &Progress) -> Result<Vec<u8>> + Send,
-    C: Fn(Vec<u8>, &[u8]) -> Result<Vec<u8>> + Send,
-{
-    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let share: Share = wire::from_bytes(task.input)?;
-        let pairs = Pairs::of_share(share, &self.filter, self.need)?;
-        Ok(((self.task)(&pairs, task.number, progress)?, Blocks::default()))
-    }
-
-    fn combine(&self, _: &[u8], first: Vec<u8>, second: &[u8]) -> Result<Vec<u8>> {
-        (self.combine)(first, second)
-    }
-}
-
-/// Rows read and selected, in the format of messages.
-type Rows = (u64, u64);
-
-fn rows(counts: Counts) -> Rows {
-    (counts.rows_read, counts.rows_passed)
-}
-
-fn counts((rows_read, rows_passed): Rows) -> Counts {
-    Counts { rows_read, rows_passed }
-}
-
-fn unexpected() -> Error {
-    Error::defect("network", "a round found what it was not asked for")
 }

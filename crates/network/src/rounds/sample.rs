@@ -2,15 +2,34 @@
 
 use cuesta_core::Result;
 use cuesta_core::progress::Progress;
+use cuesta_runtime::operation::{Operation, TaskContext, TaskOutcome, TaskResult};
 use serde::{Deserialize, Serialize};
 
+use super::RowSelection;
 use crate::kernel::join::key;
 use crate::run::pairs::{Pairs, Visitor, total};
+use crate::run::share::Share;
 
 /// Maximum number of keys of a sample.
 const KEYS_MAX: usize = 1 << 14;
 /// Windows that a leader reads for a sample.
 const WINDOWS: u64 = 512;
+
+/// Takes a sample of the keys of a share.
+#[derive(Serialize, Deserialize)]
+pub struct SampleKeys(pub(super) RowSelection);
+
+impl Operation for SampleKeys {
+    const NAME: &'static str = "sample";
+    type State = ();
+    type Input = Share;
+    type Output = KeySample;
+
+    fn task(self, share: Share, context: TaskContext<'_, ()>) -> TaskOutcome<Self> {
+        let (sample, _) = take(&self.0.of_share(share)?, context.progress)?;
+        Ok(TaskResult::Output(sample))
+    }
+}
 
 /// Keys of rows at even distances in the order in which they were read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,10 +67,7 @@ impl KeySample {
 }
 
 /// Takes a sample of all rows; returns it with the bytes read.
-///
-/// # Errors
-/// `Input`, `System`, `Cancelled`.
-pub fn take(pairs: &Pairs, progress: &Progress) -> Result<(KeySample, u64)> {
+fn take(pairs: &Pairs, progress: &Progress) -> Result<(KeySample, u64)> {
     let visitor = Visitor {
         keep: &|sample: &mut KeySample, _, row| {
             let (gene1, gene2, cluster) = row.place();

@@ -2,65 +2,65 @@
 
 use cuesta_core::Result;
 use cuesta_core::job::{Request, Response, parameters, timed};
-use cuesta_core::progress::Progress;
-use cuesta_input::Filter;
 use cuesta_input::kinc::block::Counts;
 use cuesta_input::pair_matrix::Need;
+use cuesta_runtime::operation::{Operation, OperationWorker, TaskContext, TaskOutcome, TaskResult};
 use cuesta_runtime::rounds::{Leader, Resources, Worker};
-use cuesta_runtime::wire;
+use cuesta_runtime::sequential;
+use serde::{Deserialize, Serialize};
 
-use super::{
-    Opened, Reading, Rows, SinglePass, SingleRound, add_rows, counts, parts, rows, unexpected,
-};
+use super::{RowSelection, add_rows, parts};
 use crate::params::ScanParams;
-use crate::run::pairs::Pairs;
 use crate::run::scan::{PAIRS_FILE, write};
-
-const PHASE: &str = "scan";
+use crate::run::share::Share;
 
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
-    let output = request.output.clone();
-    let finish = move |opened: &Opened, results: Vec<Vec<u8>>, response: &mut Response| {
+    let (rows, request) = (rows(request)?, request.clone());
+    Ok(sequential::leader(move |rounds| {
+        let (output, mut response) = (&request.output, Response::default());
+        let opened = rows.shares(&request.inputs, resources, &mut response)?;
         let mut all = Counts::default();
-        for result in &results {
-            all.add(counts(wire::from_bytes::<Rows>(result)?));
-        }
-        add_rows(response, PHASE, all.rows_read);
-        let written = timed(response, "write", || {
-            let bytes = parts::join(&output, opened.tasks.len(), &output.join(PAIRS_FILE))?;
+        let counted = rounds.run(opened.plan(ScanRows(rows)), &mut response)?;
+        counted.into_iter().for_each(|counts| all.add(counts));
+        add_rows(&mut response, ScanRows::NAME, all.rows_read);
+        let written = timed(&mut response, "write", || {
+            let bytes = parts::join(output, opened.shares.len(), &output.join(PAIRS_FILE))?;
             Ok((bytes, bytes, 0))
         })?;
         response.counts.insert("rows_read", all.rows_read);
         response.counts.insert("rows_kept", all.rows_passed);
         response.counts.insert("files_skipped", opened.skipped);
         response.counts.insert("answer_bytes", written);
-        Ok(())
-    };
-    Ok(Box::new(SingleRound {
-        reading: Reading {
-            inputs: request.inputs.clone(),
-            filter: filter(request)?,
-            need: Need::Row,
-        },
-        resources,
-        phase: PHASE,
-        combines: false,
-        opened: None,
-        finish,
+        Ok(response)
     }))
 }
 
 pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
-    let (output, threads) = (request.output.clone(), request.threads);
-    let task = move |pairs: &Pairs, number: usize, progress: &Progress| {
-        let (counts, _, _) =
-            parts::write(&output, number, |path| write(pairs, path, threads, progress))?;
-        wire::to_bytes(&rows(counts))
-    };
-    let combine = |_: Vec<u8>, _: &[u8]| Err(unexpected());
-    Ok(Box::new(SinglePass { filter: filter(request)?, need: Need::Row, task, combine }))
+    rows(request)?;
+    Ok(OperationWorker::new(request, ()).with::<ScanRows>().boxed())
 }
 
-fn filter(request: &Request) -> Result<Filter> {
-    parameters::<ScanParams>(&request.parameters)?.filter.check()
+fn rows(request: &Request) -> Result<RowSelection> {
+    let filter = parameters::<ScanParams>(&request.parameters)?.filter.check()?;
+    Ok(RowSelection { filter, need: Need::Row })
+}
+
+/// Writes the rows of a share that pass.
+#[derive(Serialize, Deserialize)]
+struct ScanRows(RowSelection);
+
+impl Operation for ScanRows {
+    const NAME: &'static str = "scan";
+    type State = ();
+    type Input = Share;
+    type Output = Counts;
+
+    fn task(self, share: Share, context: TaskContext<'_, ()>) -> TaskOutcome<Self> {
+        let TaskContext { number, request, progress, .. } = context;
+        let pairs = self.0.of_share(share)?;
+        let (counts, _, _) = parts::write(&request.output, number, |path| {
+            write(&pairs, path, request.threads, progress)
+        })?;
+        Ok(TaskResult::Output(counts))
+    }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::records::{RECORD_BYTES, Record, RecordFiles};
-use cuesta_runtime::rounds::Blocks;
+use cuesta_runtime::blocks::Blocks;
 
 use super::inmemory::{INPUT, write_records};
 use super::plan::STRIPE_RECORDS;

@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use cuesta_core::job::{Request, Response};
-use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::rounds::{Blocks, Leader, Resources, Round, Task, Worker};
-use cuesta_runtime::{rounds, wire};
+use cuesta_runtime::operation::{
+    Operation, OperationWorker, RoundPlan, TaskContext, TaskOutcome, TaskResult,
+};
+use cuesta_runtime::rounds::{self, Leader, Resources, Worker};
+use cuesta_runtime::sequential;
+use serde::{Deserialize, Serialize};
 
 use crate::kernel::Total;
 use crate::numbers::NUMBER_BYTES;
@@ -22,7 +25,22 @@ const TASK_NUMBERS_MIN: u64 = 1 << 17;
 /// `Input` naming the option.
 pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     run::params(request)?;
-    Ok(Box::new(SumLeader { request: request.clone(), resources, is_planned: false }))
+    let request = request.clone();
+    Ok(sequential::leader(move |rounds| {
+        let mut response = Response::default();
+        let count = run::open(&request, &mut response)?.count;
+        let tasks = resources.task_count(count.div_ceil(TASK_NUMBERS_MIN));
+        let plan = RoundPlan {
+            bytes: count * NUMBER_BYTES,
+            rows: count,
+            ceiling: Some("file_read_warm_bytes_per_s"),
+            ..RoundPlan::new(AddNumbers, rounds::shares(count, tasks).collect())
+        };
+        let total = rounds.combined(plan, &mut response)?;
+        let total = total.ok_or_else(|| Error::defect("skeleton", "no total"))?;
+        run::write(&request, total, &mut response)?;
+        Ok(response)
+    }))
 }
 
 /// Creates a worker of a run.
@@ -30,58 +48,31 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
 /// # Errors
 /// `Input` naming the option.
 pub fn work(request: &Request, _: Resources) -> Result<Box<dyn Worker>> {
-    Ok(Box::new(SumWorker { params: run::params(request)?, request: request.clone() }))
+    let params = run::params(request)?;
+    Ok(OperationWorker::new(request, params).with::<AddNumbers>().boxed())
 }
 
-struct SumLeader {
-    request: Request,
-    resources: Resources,
-    is_planned: bool,
-}
+/// Adds a range of the numbers.
+#[derive(Serialize, Deserialize)]
+struct AddNumbers;
 
-impl Leader for SumLeader {
-    fn next(
-        &mut self,
-        outputs: Vec<Vec<u8>>,
-        response: &mut Response,
-        _: &Progress,
-    ) -> Result<Option<Round>> {
-        if self.is_planned {
-            let total = outputs.first().ok_or_else(|| Error::defect("skeleton", "no total"))?;
-            run::write(&self.request, wire::from_bytes(total)?, response)?;
-            return Ok(None);
-        }
-        self.is_planned = true;
-        let count = run::open(&self.request, response)?.count;
-        let tasks = self.resources.task_count(count.div_ceil(TASK_NUMBERS_MIN));
-        let task = |share: Range<u64>| wire::to_bytes(&(share.start, share.end));
-        Ok(Some(Round {
-            phase: "sum".to_owned(),
-            bytes: count * NUMBER_BYTES,
-            rows: count,
-            ceiling: Some("file_read_warm_bytes_per_s"),
-            tasks: rounds::shares(count, tasks).map(task).collect::<Result<_>>()?,
-            combines: true,
-            ..Round::default()
-        }))
-    }
-}
+impl Operation for AddNumbers {
+    const NAME: &'static str = "sum";
+    type State = SkeletonParams;
+    type Input = Range<u64>;
+    type Output = Total;
 
-struct SumWorker {
-    request: Request,
-    params: SkeletonParams,
-}
-
-impl Worker for SumWorker {
-    fn task(&mut self, task: Task<'_>, progress: &Progress) -> Result<(Vec<u8>, Blocks)> {
-        let (first, end): (u64, u64) = wire::from_bytes(task.input)?;
-        let total = run::sum(&self.request, self.params, first..end, progress)?;
-        Ok((wire::to_bytes(&total)?, Blocks::default()))
+    fn task(
+        self,
+        numbers: Range<u64>,
+        context: TaskContext<'_, SkeletonParams>,
+    ) -> TaskOutcome<Self> {
+        let TaskContext { request, progress, state, .. } = context;
+        run::sum(request, *state, numbers, progress).map(TaskResult::Output)
     }
 
-    fn combine(&self, _: &[u8], left: Vec<u8>, right: &[u8]) -> Result<Vec<u8>> {
-        let mut total: Total = wire::from_bytes(&left)?;
-        total.add(wire::from_bytes(right)?);
-        wire::to_bytes(&total)
+    fn combine(mut left: Total, right: Total) -> Result<Total> {
+        left.add(right);
+        Ok(left)
     }
 }

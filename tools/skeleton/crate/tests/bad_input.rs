@@ -12,7 +12,7 @@ use serde_json::json;
 fn what_cannot_be_read_is_named() {
     let place = Place::new();
     let refused = |request| {
-        let text = cuesta_skeleton::run(&request, &Progress::default()).unwrap_err().message;
+        let text = cuesta_skeleton::run(&request, &Progress::default()).unwrap_err().message();
         assert!(!text.contains('\n'));
         text
     };

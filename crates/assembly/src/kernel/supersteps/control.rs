@@ -143,7 +143,7 @@ pub struct SuperstepOrder {
 }
 
 /// Report of a part, or the sum of all reports, on a superstep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aggregates {
     /// Messages sent.
     pub messages: u64,

@@ -3,6 +3,7 @@
 use std::ops::{AddAssign, Range};
 
 use cuesta_core::fixed::Micro;
+use serde::{Deserialize, Serialize};
 
 use super::prepare::Prepared;
 use super::vector::TILE_ROWS;
@@ -23,7 +24,7 @@ pub struct Match {
 }
 
 /// Numbers of gene pairs by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// All pairs.
     pub pairs: u64,
