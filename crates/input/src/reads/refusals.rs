@@ -77,13 +77,10 @@ fn is_cut(path: &Path, message: &str) -> bool {
 
 /// Message about a record within which a file ends. The records before it are not used either: an
 /// assembly of a part of the reads would look like one of all.
-fn cut(place: &RecordPlace<'_>, error: &ParseError) -> String {
+fn cut(place: &RecordPlace<'_>) -> String {
     let remedy = match place.before {
         0 => String::new(),
-        before => {
-            let lines = error.position.line.saturating_sub(1);
-            format!(", or give the {before} whole records before, the first {lines} lines")
-        }
+        before => format!(", or give the {before} whole records before it"),
     };
     format!("the file is cut short within this record; obtain it again{remedy}")
 }
@@ -109,11 +106,11 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
              them with `seqtk seq -l 0 FILE`"
                 .to_owned()
         }
-        ParseErrorKind::UnequalLengths if is_cut(place.path, &error.msg) => cut(place, error),
+        ParseErrorKind::UnequalLengths if is_cut(place.path, &error.msg) => cut(place),
         ParseErrorKind::UnequalLengths => {
             format!("{}; obtain it again", unequal(&error.msg))
         }
-        ParseErrorKind::UnexpectedEnd => cut(place, error),
+        ParseErrorKind::UnexpectedEnd => cut(place),
         ParseErrorKind::EmptyFile => "holds no read; give FASTQ or FASTA".to_owned(),
     };
     let text = format!("{path}, record {}, line {}: {what}", place.before + 1, error.position.line);
