@@ -12,7 +12,8 @@ use cuesta_core::progress::Progress;
 use cuesta_store::store::promise::WriteMode;
 use serde_json::{Value, json};
 
-/// Most trials until one is judged: on a busy machine stores take each other for dead.
+/// Most trials until one is judged: on a busy machine stores take each other for dead, or write to
+/// the folder for want of memory.
 const TRIES_MAX: usize = 50;
 
 /// The daemon of a store of these tests, run in a child process.
@@ -128,9 +129,13 @@ fn a_change_of_a_name_with_two_files_takes_the_last_and_renames_the_first() {
                 job.stores[0].write("d/a", &early, WriteMode::Memory).unwrap();
                 job.stores[2].write("d/a", &late, WriteMode::Memory).unwrap();
                 job.heal();
+                // Where the machine runs short of memory, a store writes to the folder at once.
+                if job.folder.path().join("under/d/a").exists() {
+                    return false;
+                }
                 job.is_judged(|job| check_a_change(job, changing, change, [&early, &late]))
             };
-            assert!((0..TRIES_MAX).any(|_| is_judged()), "stores took each other for dead");
+            assert!((0..TRIES_MAX).any(|_| is_judged()), "no trial is judged");
         }
     }
 }
