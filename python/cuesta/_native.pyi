@@ -36,6 +36,7 @@ __all__ = [
     "map_split",
     "parameters",
     "recognised",
+    "require_distinct",
     "run",
     "splits",
     "store_serve",

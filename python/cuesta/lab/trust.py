@@ -113,7 +113,7 @@ def _faults_of_answer(answer: object) -> Iterator[str]:
     if not isinstance(answer, dict):
         yield "answer is no object"
         return
-    if not isinstance(answer.get("digest"), str | None):
+    if not isinstance(answer.get("digest", 0), str | None):
         yield "the digest is no text"
     counts = answer.get("counts")
     if not isinstance(counts, dict) or not all(map(_is_count, counts.values())):

@@ -68,7 +68,7 @@ class EngineContract:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrize the tests by golden cases, workloads and capabilities."""
-        values = {
+        values: dict[str, Callable[[], Sequence[object]]] = {
             "golden": self._golden,
             "random_workload": self._random_workloads,
             "seed": lambda: range(type(self).seeds * (3 if _SOAK else 1)),

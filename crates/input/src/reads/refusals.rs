@@ -97,8 +97,8 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
             "is neither FASTQ nor FASTA; give reads in one of them".to_owned()
         }
         ParseErrorKind::InvalidStart => {
-            "a record begins with neither @ nor >; blank lines and other text are not read there, take \
-             them out"
+            "a record begins with neither @ nor >; blank lines and other text are not read there, \
+             take them out"
                 .to_owned()
         }
         ParseErrorKind::InvalidSeparator => {

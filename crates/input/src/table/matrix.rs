@@ -9,14 +9,14 @@ use super::fit::{self, Dialect, Requirements, TableFit};
 use super::{
     HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, shown,
 };
-use roles::{Layout, MatrixColumns};
+use roles::{ColumnRoles, MatrixColumns};
 
 pub use above::{MatrixKind, is_enough};
 pub use header::{counts_rows, is_index_label};
 
 /// Words for a missing value in any matrix; an empty field always is one.
 const MISSING: [&str; 3] = ["NA", "NaN", "nan"];
-/// Layout of a matrix.
+/// ColumnRoles of a matrix.
 #[derive(Clone, Debug)]
 pub struct MatrixForm {
     /// Form of the file.
@@ -176,7 +176,10 @@ impl Recognition<'_> {
             allows_single: false,
             is_annotation: &|label| header::is_annotation(fields::bare(label)),
         };
-        let fits = fit::fits(self.table, &demand);
+        let mut fits = fit::fits(self.table, &demand);
+        // A tab is part of no name, so that it separates wherever it occurs.
+        let has_tab = self.table.iter().any(|line| line.text.contains(&b'\t'));
+        fits.retain(|fit| !has_tab || fit.signs.delimiter == b'\t');
         match fits.as_slice() {
             [] => self.by_first_lines(),
             [fit] if self.params.decimal.byte().is_none() && fit::is_doubtful_comma(fit, 1) => {
@@ -326,7 +329,12 @@ impl Recognition<'_> {
         )
     }
 
-    fn roles(&self, fit: &TableFit, names: &[&[u8]], width: usize) -> Result<Layout, FormError> {
+    fn roles(
+        &self,
+        fit: &TableFit,
+        names: &[&[u8]],
+        width: usize,
+    ) -> Result<ColumnRoles, FormError> {
         let counts = header::counts_rows(fit, 0) && fit.is_text.get(1) == Some(&true);
         let is_index = counts && names.first().is_none_or(|name| header::is_index_label(name));
         let columns = MatrixColumns { fit, names, width, name: usize::from(is_index) };
@@ -337,7 +345,7 @@ impl Recognition<'_> {
     fn form(
         &self,
         signs: Dialect,
-        Layout { kind, roles }: Layout,
+        ColumnRoles { kind, roles }: ColumnRoles,
         samples: Vec<String>,
         (has_header, is_header_short): (bool, bool),
     ) -> MatrixForm {

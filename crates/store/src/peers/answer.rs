@@ -102,11 +102,10 @@ impl Peers {
             PeerQuestion::Tell { update } => Ok(self.apply_update(caller, update)),
             PeerQuestion::Name { path, file, start, number } => {
                 let mut directory = lock(&self.directory);
-                let superseded = match directory.is_current(&caller.name, start, number) {
-                    true => directory.name(&caller.name, &path, file),
-                    false => None,
-                };
-                Ok(PeerReply::Heard { superseded: Vec::from_iter(superseded), again: false })
+                let is_current = directory.is_current(&caller.name, start, number);
+                let superseded = is_current.then(|| directory.name(&caller.name, &path, file));
+                let superseded = superseded.flatten().into_iter().collect();
+                Ok(PeerReply::Heard { superseded, again: false })
             }
             PeerQuestion::Later { files } => {
                 let superseded = lock(&self.directory).superseded(&caller.name, &files);
@@ -121,9 +120,8 @@ impl Peers {
             }
             PeerQuestion::Own { path } => {
                 let file = store.local_alone_file(self.name(), &path);
-                let owner = self.name().to_owned();
-                let state =
-                    file.map_or(NameState::Nothing, |file| NameState::Alone { owner, file });
+                let alone = |file| NameState::Alone { owner: self.name().to_owned(), file };
+                let state = file.map_or(NameState::Nothing, alone);
                 Ok(PeerReply::Known { state, all_by: None, older: vec![] })
             }
             PeerQuestion::Inside { folder } => {

@@ -6,7 +6,7 @@ use super::MatrixKind;
 use super::header;
 
 /// Fields of a row, and the form of the file that they show.
-pub struct Layout {
+pub struct ColumnRoles {
     /// Form of the file.
     pub kind: MatrixKind,
     /// Fields of a row.
@@ -30,7 +30,7 @@ impl MatrixColumns<'_> {
     ///
     /// # Errors
     /// A sentence continuing "line N of FILE" about a column that is no sample.
-    pub fn layout(&self, list: Option<&str>) -> Result<Layout, String> {
+    pub fn layout(&self, list: Option<&str>) -> Result<ColumnRoles, String> {
         let is_counts = header::is_feature_counts(self.names);
         let kind = if is_counts { MatrixKind::FeatureCounts } else { MatrixKind::Delimited };
         let mut chosen: Vec<usize> = (self.name + 1..self.width).collect();
@@ -53,7 +53,7 @@ impl MatrixColumns<'_> {
         }
         chosen.iter().for_each(|&column| roles[column] = Role::Value);
         roles[self.name] = Role::Name;
-        Ok(Layout { kind, roles })
+        Ok(ColumnRoles { kind, roles })
     }
 
     fn label(&self, column: usize) -> &[u8] {
