@@ -101,10 +101,10 @@ impl Peers {
         match question {
             PeerQuestion::Tell { update } => Ok(self.apply_update(caller, update)),
             PeerQuestion::Name { path, file, start, number } => {
-                let mut directory = lock(&self.directory);
-                let is_current = directory.is_current(&caller.name, start, number);
-                let superseded = is_current.then(|| directory.name(&caller.name, &path, file));
-                let superseded = superseded.flatten().into_iter().collect();
+                let mut names = lock(&self.directory);
+                let is_current = names.is_current(&caller.name, start, number);
+                let replaced = is_current.then(|| names.name(&caller.name, &path, file));
+                let superseded = replaced.into_iter().flatten().collect();
                 Ok(PeerReply::Heard { superseded, again: false })
             }
             PeerQuestion::Later { files } => {
@@ -125,10 +125,9 @@ impl Peers {
                 Ok(PeerReply::Known { state, all_by: None, older: vec![] })
             }
             PeerQuestion::Inside { folder } => {
-                let steps = store.local_alone_inside(self.name(), &folder).into_iter();
-                Ok(PeerReply::Steps {
-                    steps: steps.map(|(name, file)| FolderStep { name, file }).collect(),
-                })
+                let inside = store.local_alone_inside(self.name(), &folder).into_iter();
+                let steps = inside.map(|(name, file)| FolderStep { name, file }).collect();
+                Ok(PeerReply::Steps { steps })
             }
             PeerQuestion::Read { file, index, offset, bytes } => {
                 if bytes as usize > PIECE_BYTES {
