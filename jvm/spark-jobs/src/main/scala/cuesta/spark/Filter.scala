@@ -12,7 +12,10 @@ final case class Filter(
   /** Whether a row passes; left is what is wrong with it, continuing "line N of FILE ...". */
   def passes(row: GenePair): Either[String, Boolean] =
     if (scoreIndex >= row.scores.length)
-      Left(s"has ${row.scores.length} scores, --score-index $scoreIndex asks for another")
+      Left(
+        s"has ${row.scores.length} scores, --score-index $scoreIndex asks for another; give a " +
+          "smaller number"
+      )
     else
       Right(
         row.clusterSamples >= minClusterSamples && row.missing <= maxMissing &&
