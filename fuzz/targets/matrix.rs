@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
         }
         (Err(alone), Err(together)) => {
             assert_eq!(alone, together);
-            assert!(!alone.message.contains('\n'));
+            assert!(!alone.message().contains('\n'));
         }
         (alone, together) => panic!("1 thread: {alone:?}, 3 threads: {together:?}"),
     }

@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| {
 fn twice(bytes: &[u8], again: impl Fn(&[u8]) -> Result<Vec<u8>>) {
     match again(bytes) {
         Ok(sent) => assert_eq!(again(&sent).expect("it was sent here"), sent),
-        Err(error) => assert!(!error.message.contains('\n'), "{error:?}"),
+        Err(error) => assert!(!error.message().contains('\n'), "{error:?}"),
     }
 }
 
