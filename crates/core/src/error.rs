@@ -19,14 +19,14 @@ pub enum ErrorKind {
     Defect,
 }
 
-/// What failed, as data.
+/// The facts of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// A sentence without the operation: the thing, what is wrong, what to do.
     Sentence(String),
     /// A call of the operating system on a file.
     File {
-        /// What was done to the file: "reading", "writing".
+        /// The call on the file: "reading", "writing".
         doing: String,
         /// The file.
         path: PathBuf,
@@ -42,9 +42,9 @@ pub enum Failure {
 pub struct Error {
     /// The kind of failure.
     pub kind: ErrorKind,
-    /// What was done, e.g. `input.kinc`.
+    /// The operation that failed, e.g. `input.kinc`.
     pub operation: String,
-    /// What failed.
+    /// The facts of the failure.
     pub failure: Failure,
     /// The error number of the operating system, where a system call failed.
     pub errno: Option<i32>,
@@ -91,11 +91,9 @@ impl Error {
         match self.kind {
             ErrorKind::Cancelled => sentence,
             ErrorKind::Defect => {
-                single_line(&format!("internal error, please report it: {operation}: {sentence}"))
+                format!("internal error, please report it: {operation}: {sentence}")
             }
-            ErrorKind::Input | ErrorKind::System => {
-                single_line(&format!("{operation}: {sentence}"))
-            }
+            ErrorKind::Input | ErrorKind::System => format!("{operation}: {sentence}"),
         }
     }
 
