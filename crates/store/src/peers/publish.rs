@@ -13,7 +13,9 @@ use super::limits::{
     DIRECTORY_TIMEOUT, SUPERSEDED_CHECK, SUPERSEDED_FILES_MAX, TICK, UPDATE_BLOCKS_MAX,
 };
 use super::members::{Member, View};
-use super::message::{AloneFile, DirectoryUpdate, FileId, NameState, PeerQuestion, PeerReply};
+use super::message::{
+    AloneFile, DirectoryUpdate, FileId, LaterFile, NameState, PeerQuestion, PeerReply,
+};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
 use crate::store::Store;
@@ -212,8 +214,20 @@ impl Peers {
         superseded
     }
 
+    /// Returns the memory-only file of a path of another member, as that member knows it, and
+    /// whether it was written to replace this one here.
+    pub(crate) fn later_file(
+        &self,
+        owner: &str,
+        path: &StorePath,
+        file: FileId,
+    ) -> Option<LaterFile> {
+        let later = self.file_of(owner, path)?;
+        Some(LaterFile { file: later, is_known: self.replaces(owner, path, file) })
+    }
+
     /// Returns the memory-only file of a path of another member, as that member knows it.
-    pub(crate) fn file_of(&self, owner: &str, path: &StorePath) -> Option<AloneFile> {
+    fn file_of(&self, owner: &str, path: &StorePath) -> Option<AloneFile> {
         let question = PeerQuestion::Own { path: path.clone() };
         match self.member(owner)?.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
             Ok(PeerReply::Known { state: NameState::Alone { file, .. }, .. }) => Some(file),
@@ -222,7 +236,7 @@ impl Peers {
     }
 
     /// Returns whether another member wrote its file at a path to replace this one here.
-    pub(crate) fn replaces(&self, owner: &str, path: &StorePath, file: FileId) -> bool {
+    fn replaces(&self, owner: &str, path: &StorePath, file: FileId) -> bool {
         let Some(member) = self.member(owner) else { return false };
         let question = PeerQuestion::Replaces { path: path.clone(), file };
         let reply = member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply);

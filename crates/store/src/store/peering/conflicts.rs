@@ -55,10 +55,9 @@ impl Store {
         for (path, file) in files {
             // Directories may not know yet that the later file was flushed, removed or renamed.
             if let NameLookup::Alone { owner, .. } = peers.find(path)
-                && let Some(later) = peers.file_of(&owner, path)
+                && let Some(later) = peers.later_file(&owner, path, *file)
             {
-                let is_known = peers.replaces(&owner, path, *file);
-                self.yield_name(path, *file, &LaterFile { file: later, is_known });
+                self.yield_name(path, *file, &later);
             }
         }
     }
@@ -82,15 +81,12 @@ impl Store {
     fn settle_older(&self, path: &StorePath, last: &NameLookup, (owner, file): (String, FileId)) {
         let Some(peers) = self.peers() else { return };
         let later = match last {
-            NameLookup::Alone { owner: winner, .. } => {
-                peers.file_of(winner, path).map(|later| (later, peers.replaces(winner, path, file)))
-            }
+            NameLookup::Alone { owner: winner, .. } => peers.later_file(winner, path, file),
             _ => self
                 .local_alone_file(peers.name(), path)
-                .map(|later| (later, self.replaces(path, file))),
+                .map(|later| LaterFile { file: later, is_known: self.replaces(path, file) }),
         };
-        let Some((later, is_known)) = later else { return };
-        let later = LaterFile { file: later, is_known };
+        let Some(later) = later else { return };
         if owner == peers.name() {
             self.yield_name(path, file, &later);
         } else {
@@ -145,7 +141,7 @@ impl Store {
     /// missing.
     ///
     /// # Errors
-    /// Those of `change`; `ENOENT` where the name does not exist; `System` where that cannot be
+    /// As `change`; `ENOENT` where the name does not exist; `System` where that cannot be
     /// said.
     pub(in crate::store) fn looking_again<T>(
         &self,
