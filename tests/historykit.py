@@ -43,7 +43,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 OPERATIONS = ("write",) * 4 + ("read",) * 6 + ("remove", "rename", "flush")
 PAUSE_SECONDS = 0.03
 """Pause between two operations of a client: a history has some hundred operations."""
-AMBIGUOUS_MAX = 6
+AMBIGUOUS_MAX = 3
 """Limit of unanswered operations in a group: each doubles the work of the checker."""
 CALM_SECONDS = 0.5
 """Time of work after the last fault."""

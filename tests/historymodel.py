@@ -13,7 +13,7 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
   until the next change of that name; that or the stores themselves leave one with the name, and the
   other gets a conflict name: no acknowledged version is lost;
 - a version whose writer did not know what the under level has goes there under a conflict name,
-  and where it is removed, what is there has the name;
+  before a change of its name or by itself, and where it is removed, what is there has the name;
 - of two renames at once of one file to one name, or of two names to each other, both may succeed
   where one has no effect; one that fails may have flushed its files, and left a file of the under
   level under both names;
@@ -31,7 +31,7 @@ was there before or what is there then; once it is, all read the new state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -243,12 +243,37 @@ class StorePromise:
         method = getattr(self, f"_{request['do']}")
         yield from method(state, request, operation.result)
 
+    def is_read(self, operation: Operation) -> bool:
+        """Whether a request leaves every state as it is: a read, or one whose file is absent."""
+        return operation.request["do"] == "read" or operation.result == ABSENT
+
+    def values(self, operation: Operation) -> Iterable[str]:
+        """Return the contents that a read returned, or those of files with conflict names."""
+        if operation.request["do"] == "conflicts":
+            return [value for _, value in operation.result]
+        is_content = operation.request["do"] == "read" and operation.result is not None
+        return [operation.result] if is_content else []
+
+    def without_values(self, state: State, needed: Container[Hashable]) -> State:
+        """Return the state with numbers for the contents that nobody reads any more."""
+        numbers: dict[Value, Value] = {None: None}
+
+        def named(value: Value) -> Value:
+            return value if value in needed else numbers.setdefault(value, f"#{len(numbers)}")
+
+        under = tuple(map(named, state.under))
+        alone = sorted(state.alone, key=lambda each: (each.path, each.node, each.is_back))
+        renamed = [replace(each, value=named(each.value), base=named(each.base)) for each in alone]
+        return replace(state, under=under, alone=frozenset(renamed))
+
     def hidden(self, state: State) -> Iterator[State]:
-        """Return the states after a write-back, or after two nodes met with one name."""
+        """Return the states after a write-back, or after two versions met with one name."""
         for version in state.alone:
             if version.is_back:
                 yield from self._flushed(state, version)
-            if state.has_rival(version) and self._has_conflict(version):
+            below = state.under[version.path]
+            is_unknown_below = below is not None and below != version.base
+            if (is_unknown_below or state.has_rival(version)) and self._has_conflict(version):
                 yield state.without([version])
 
     def _has_conflict(self, version: Alone) -> bool:

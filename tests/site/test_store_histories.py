@@ -193,6 +193,22 @@ def test_a_flush_over_an_unknown_file_leaves_a_conflict_name() -> None:
     assert is_allowed([*known, read(6, 7, "w"), recorded]) is False
 
 
+def test_a_rename_first_gives_a_conflict_name_to_what_did_not_know_the_level_below() -> None:
+    history = [
+        write(0, 1, "v", mode="memory"),
+        *sight(2, 3, "lose_sight", 1),
+        write(4, 5, "w", node=2),
+        *sight(6, 7, "regain_sight", 1),
+        read(8, 9, "v", node=2),
+        operation(10, 13, "rename", node=3, target=1),
+        read(11, 12, "w"),
+        read(14, 15, "w", path=1),
+    ]
+    kept = operation(16, 17, "conflicts", result=[[0, "v"]])
+    assert is_allowed([*history, kept])
+    assert is_allowed([*history, operation(16, 17, "conflicts", result=[])]) is False
+
+
 def test_a_program_without_its_store_reads_what_is_below() -> None:
     ended = [write(0, 1, "v"), write(2, 3, "w", mode="memory"), operation(4, 5, "end")]
     assert is_allowed([*ended, read(6, 7, "v")])
