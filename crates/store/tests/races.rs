@@ -5,7 +5,9 @@ mod common;
 
 use std::fs;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use common::{Setting, at, bytes, read_open, write};
 use cuesta_store::path::StorePath;
@@ -85,6 +87,30 @@ fn meddled(setting: &Setting) -> (Arc<Store>, Meanwhile) {
     let meanwhile = Meanwhile::default();
     let under = Meddling { inner: setting.under(), meanwhile: Arc::clone(&meanwhile) };
     (Arc::new(setting.store_over(Box::new(under))), meanwhile)
+}
+
+/// A file in memory lost its name before the file that replaced it got it: between the two, other
+/// nodes were told that the name does not exist. Checked histories found it.
+#[test]
+fn a_name_exists_at_each_moment_while_its_file_is_replaced() {
+    for mode in [WriteMode::Back, WriteMode::Memory] {
+        let setting = Setting::new(16);
+        let store = setting.store();
+        write(&store, "a", &bytes(0, 500), mode).unwrap();
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    store.facts(&at("a")).unwrap();
+                }
+            });
+            for number in 0..1000 {
+                write(&store, "a", &bytes(number, 500), mode).unwrap();
+            }
+            is_done.store(true, Ordering::Relaxed);
+            reader.join().unwrap();
+        });
+    }
 }
 
 #[test]

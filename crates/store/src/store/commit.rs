@@ -136,11 +136,17 @@ impl Store {
         };
         self.save(&written.record)?;
         self.note(LedgerEntry::new(&written.record, promised), &path)?;
-        if let Some(before) = before {
-            self.drop_record(before)?;
-        }
+        let dropped = before.map(|before| self.drop_alone(before).map(|()| before.record.number));
+        let dropped = dropped.transpose()?;
         let version = written.record.version();
-        let to_remove = lock(&self.state).name_file(written.record.number, version, backing);
+        let mut state = lock(&self.state);
+        // In one step: nobody finds the name without a file.
+        let mut to_remove = state.name_file(written.record.number, version, backing);
+        if let Some(dropped) = dropped {
+            to_remove.extend(state.forget_file(dropped));
+            state.close(dropped);
+        }
+        drop(state);
         self.remove(&to_remove);
         if backing == Backing::Dirty {
             self.dirty.add(written.record.number);
@@ -177,6 +183,18 @@ impl Store {
 
     /// Forgets a memory-only file that was replaced or removed.
     pub(super) fn drop_record(&self, written: &mut PendingFile) -> Result<()> {
+        self.drop_alone(written)?;
+        let number = written.record.number;
+        let mut state = lock(&self.state);
+        let to_remove = state.forget_file(number);
+        state.close(number);
+        drop(state);
+        self.remove(&to_remove);
+        Ok(())
+    }
+
+    /// Removes the record of a memory-only file, whose state still has its name.
+    fn drop_alone(&self, written: &mut PendingFile) -> Result<()> {
         let WriteRecord { number, ref path, .. } = written.record;
         let settled = self.settle_exchange(&written.record);
         let removed = settled.and_then(|()| self.records.remove(number));
@@ -184,11 +202,6 @@ impl Store {
         written.record.state = WriteState::Abandoned;
         written.writer = None;
         lock(&self.writes).remove(&number);
-        let mut state = lock(&self.state);
-        let to_remove = state.forget_file(number);
-        state.close(number);
-        drop(state);
-        self.remove(&to_remove);
         Ok(())
     }
 
