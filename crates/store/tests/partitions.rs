@@ -115,6 +115,27 @@ fn a_file_that_another_store_replaced_and_knew_leaves_nothing() {
     }
 }
 
+/// A file that was on its way to the folder while another store replaced it was taken for the file
+/// of a stranger once that store had written its own file again: it stayed in the folder when that
+/// one was removed. Checked histories found it.
+#[test]
+fn a_file_that_was_flushed_while_it_was_replaced_does_not_come_back() {
+    let job = Job::new(2);
+    for round in 0..100 {
+        let path = format!("d/{round}");
+        job.stores[0].write(&path, &bytes(1, 3000), WriteMode::Back).unwrap();
+        for content in 2..4 {
+            job.stores[1].write(&path, &bytes(content, 3000), WriteMode::Memory).unwrap();
+        }
+        let removed = job.stores[0].ask(&json!({"do": "remove", "path": path}));
+        assert_eq!(removed["error"], Value::Null, "{path}");
+        for store in &job.stores {
+            assert!(store.read(&path).is_err(), "{path} is there again");
+        }
+    }
+    assert!(list(&job.stores[0], "d").is_empty());
+}
+
 /// A change of a name with two files, as after a partition, took the file that its store found,
 /// and the second had the name from then on: a removed file was there again. Checked histories
 /// found it.

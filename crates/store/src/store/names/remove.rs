@@ -51,7 +51,10 @@ impl Store {
                 self.note(LedgerEntry::removed(path), path)?;
             }
             let is_known = match &alone {
-                Some(written) => self.has_version_of(&written.record, path)?,
+                Some(written) => {
+                    self.has_version_of(&written.record, path)?
+                        || self.flushed_replaced(path)?.is_some()
+                }
                 None => true,
             };
             if is_known {

@@ -29,11 +29,14 @@ const LOOKS_MAX: u32 = 16;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Store {
-    /// Records the file of another store that a file here replaces.
+    /// Records the file of another store that a file here replaces. A file that replaces one of
+    /// this store also replaces what that one replaced.
     pub(in crate::store) fn remember_replaced(&self, path: &StorePath, before: &NameLookup) {
+        let is_inherited = self.has_alone(path);
         let mut served = lock(&self.served);
         match before {
             NameLookup::Alone { file, .. } => _ = served.replaces.insert(path.clone(), file.id),
+            _ if is_inherited => (),
             _ => _ = served.replaces.remove(path),
         }
     }
@@ -221,17 +224,25 @@ impl Store {
     /// Accepts the version of the under level as the one that a file replaces, if it is the file of
     /// another store that the writer replaced, flushed meanwhile; returns whether it is.
     pub(in crate::store) fn accept_flushed(&self, written: &mut PendingFile) -> Result<bool> {
-        let path = written.record.path.clone();
-        let replaced = lock(&self.served).replaces.get(&path).copied();
-        let Some((peers, replaced)) = self.peers().zip(replaced) else { return Ok(false) };
-        let Some(now) = self.under_version(&path)? else { return Ok(false) };
         let is_dirty = matches!(written.record.state, WriteState::Dirty | WriteState::Synced);
-        if !is_dirty || !peers.wrote(&path, &now, Some(replaced)) {
+        let Some(now) = self.flushed_replaced(&written.record.path)?.filter(|_| is_dirty) else {
             return Ok(false);
-        }
+        };
         let before = written.record.replaced.replace(now);
         self.save(&written.record).inspect_err(|_| written.record.replaced = before)?;
         Ok(true)
+    }
+
+    /// Returns the version of the under level, if it is the file of another store that the file
+    /// here replaced, flushed meanwhile.
+    pub(in crate::store) fn flushed_replaced(
+        &self,
+        path: &StorePath,
+    ) -> Result<Option<UnderVersion>> {
+        let replaced = lock(&self.served).replaces.get(path).copied();
+        let Some((peers, replaced)) = self.peers().zip(replaced) else { return Ok(None) };
+        let now = self.under_version(path)?;
+        Ok(now.filter(|now| peers.wrote(path, now, Some(replaced))))
     }
 
     /// Writes a file back under a conflict name, if another store of the job has used its name for
