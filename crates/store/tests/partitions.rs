@@ -124,8 +124,9 @@ fn a_file_that_was_flushed_while_it_was_replaced_does_not_come_back() {
     for round in 0..100 {
         let path = format!("d/{round}");
         job.stores[0].write(&path, &bytes(1, 3000), WriteMode::Back).unwrap();
-        for content in 2..4 {
-            job.stores[1].write(&path, &bytes(content, 3000), WriteMode::Memory).unwrap();
+        let last = if round % 2 == 0 { WriteMode::Memory } else { WriteMode::Through };
+        for (content, mode) in [(2, WriteMode::Memory), (3, last)] {
+            job.stores[1].write(&path, &bytes(content, 3000), mode).unwrap();
         }
         let removed = job.stores[0].ask(&json!({"do": "remove", "path": path}));
         assert_eq!(removed["error"], Value::Null, "{path}");

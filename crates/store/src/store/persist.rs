@@ -180,9 +180,6 @@ impl Store {
         }
         let path = written.record.path.clone();
         let mut persisted = self.persist_locked(&mut written, None);
-        if persisted.is_err() && self.accept_flushed(&mut written)? {
-            persisted = self.persist_locked(&mut written, None);
-        }
         if persisted.is_err() && self.persist_as_conflict(&mut written)? {
             persisted = Ok(());
         }
@@ -215,9 +212,13 @@ impl Store {
         let failed = |cause| system("writing", &path, &cause);
         if !written.has_name {
             self.remember_flushed(&written.record);
-            self.name_under(&written.record).map_err(|cause| match cause.kind() {
-                io::ErrorKind::AlreadyExists => changed_meanwhile(&path),
-                _ => failed(cause),
+            let mut named = self.name_under(&written.record);
+            if named.as_ref().is_err_and(is_taken) && self.accept_flushed(written)? {
+                named = self.name_under(&written.record);
+            }
+            named.map_err(|cause| match is_taken(&cause) {
+                true => changed_meanwhile(&path),
+                false => failed(cause),
             })?;
             written.has_name = true;
         }
@@ -289,15 +290,17 @@ impl Store {
     }
 
     /// Returns an error if the under level no longer has the version from when the file was closed.
-    fn check_not_replaced(&self, written: &PendingFile) -> Result<()> {
-        let path = &written.record.path;
-        let now = self.under_version(path)?;
+    fn check_not_replaced(&self, written: &mut PendingFile) -> Result<()> {
+        let now = self.under_version(&written.record.path)?;
         let is_same = match (&now, &written.record.replaced) {
             (Some(now), Some(before)) => now.has_bytes_of(before),
             (None, _) => true,
             (Some(_), None) => false,
         };
-        if is_same { Ok(()) } else { Err(changed_meanwhile(path)) }
+        match is_same || self.accept_flushed(written)? {
+            true => Ok(()),
+            false => Err(changed_meanwhile(&written.record.path)),
+        }
     }
 
     /// Ends a pending write: its blocks belong to the version that is now on the under level, or
@@ -324,6 +327,10 @@ impl Store {
         lock(&self.writes).remove(&number);
         self.records.remove(number).map_err(|cause| system("recording", path, &cause))
     }
+}
+
+fn is_taken(cause: &io::Error) -> bool {
+    cause.kind() == io::ErrorKind::AlreadyExists
 }
 
 /// Error of a file that cannot get its name, because another file has it.
