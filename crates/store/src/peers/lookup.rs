@@ -89,10 +89,11 @@ impl Peers {
         let mut candidates = Vec::new();
         for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
             let Some(answer) = self.state_at(&view, place, path, patience()) else { continue };
-            candidates.push(answer.state);
             if answer.all_by == Some(view.id) {
-                return (self.checked(newest(candidates)), answer.older);
+                let known = known_by_all(candidates, answer.state, |owner| self.lives(owner));
+                return (self.checked(known), answer.older);
             }
+            candidates.push(answer.state);
         }
         // The directories are incomplete: each member is asked for its own files, which it knows
         // for certain, as this one does.
@@ -235,6 +236,18 @@ fn ask_member(
     }
 }
 
+/// Returns the state of a path from one that knows all files of live members, and others that may
+/// not know yet that a file was removed, but know what died with its member.
+fn known_by_all(
+    mut candidates: Vec<NameState>,
+    complete: NameState,
+    lives: impl Fn(&str) -> bool,
+) -> NameState {
+    candidates.retain(|state| state.alone().is_none_or(|(owner, _)| !lives(owner)));
+    candidates.push(complete);
+    newest(candidates)
+}
+
 /// Returns the state with the file that was closed last.
 fn newest(candidates: Vec<NameState>) -> NameState {
     let closed = |state: &NameState| match state {
@@ -243,4 +256,42 @@ fn newest(candidates: Vec<NameState>) -> NameState {
         NameState::Lost { closed_ns, .. } => Some((*closed_ns, false, None)),
     };
     candidates.into_iter().max_by_key(closed).unwrap_or(NameState::Nothing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::under::UnderVersion;
+
+    fn alone(owner: &str, closed_ns: i64) -> NameState {
+        let version = UnderVersion {
+            device: 0,
+            inode: 1,
+            size_bytes: 5,
+            modified_ns: closed_ns,
+            changed_ns: closed_ns,
+        };
+        let id = FileId::of_alone(owner, &version);
+        let path = "a".parse().unwrap();
+        let file = AloneFile { path, id, size_bytes: 5, closed_ns, permissions: 0o600 };
+        NameState::Alone { owner: owner.into(), file }
+    }
+
+    /// A directory that had been cut off had not learned that a file was removed; another one that
+    /// knew all was asked too, and the file was there again. Checked histories found it.
+    #[test]
+    fn a_directory_that_knows_all_counts_more_than_one_that_does_not() {
+        let lives = |owner: &str| owner != "dead";
+        let lost = NameState::Lost { owner: "dead".into(), closed_ns: 9 };
+        let (nothing, later) = (NameState::Nothing, alone("y", 8));
+        for (first, complete, expected) in [
+            (alone("x", 3), &nothing, &nothing),
+            (alone("x", 9), &later, &later),
+            (lost.clone(), &nothing, &lost),
+            (alone("dead", 9), &later, &alone("dead", 9)),
+            (nothing.clone(), &later, &later),
+        ] {
+            assert_eq!(known_by_all(vec![first], complete.clone(), lives), *expected);
+        }
+    }
 }
