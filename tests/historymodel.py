@@ -15,8 +15,8 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 - a version whose writer did not know what the under level has goes there under a conflict name,
   before a change of its name or by itself, and where it is removed, what is there has the name;
 - of two renames at once of one file to one name, or of two names to each other, both may succeed
-  where one has no effect; one that fails may have flushed its files, and left a file of the under
-  level under both names;
+  where one has no effect; one that fails may have left a file of the under level under both names;
+- a rename may flush its files before, also one that fails then;
 - a program whose own store has ended reads the under level.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
@@ -207,11 +207,10 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
     has_memory = any(
         operation.request.get("mode") in ("memory", "back") for operation in operations
     )
-    # A rename that failed may have flushed its files before.
     flushes = [
         replace(rename, request={"do": "early_flush", "node": rename.request["node"], "path": path})
         for rename in operations
-        if rename.request["do"] == "rename" and rename.is_ambiguous
+        if rename.request["do"] == "rename" and rename.result != ABSENT
         for path in (rename.request["path"], rename.request["target"])
     ]
     marked = [
@@ -344,6 +343,7 @@ class StorePromise:
             yield from self._flushed(state, version)
 
     def _early_flush(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
+        yield state
         for version in state.visible(request["node"], request["path"]):
             yield from self._flushed(state, version)
 

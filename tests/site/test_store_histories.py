@@ -209,6 +209,17 @@ def test_a_rename_first_gives_a_conflict_name_to_what_did_not_know_the_level_bel
     assert is_allowed([*history, operation(16, 17, "conflicts", result=[])]) is False
 
 
+def test_a_rename_may_flush_its_files_before_it_changes_their_names() -> None:
+    history = [
+        *sight(0, 1, "lose_sight", 1),
+        write(2, 3, "v", node=2, path=1),
+        write(4, 5, "w", node=2, mode="memory"),
+        operation(6, 9, "rename", node=2, path=1, target=0),
+    ]
+    assert is_allowed([*history, read(7, 8, "w"), read(10, 11, "v")])
+    assert is_allowed([*history, read(10, 11, "w")]) is False
+
+
 def test_a_program_without_its_store_reads_what_is_below() -> None:
     ended = [write(0, 1, "v"), write(2, 3, "w", mode="memory"), operation(4, 5, "end")]
     assert is_allowed([*ended, read(6, 7, "v")])
