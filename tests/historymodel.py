@@ -17,6 +17,8 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 - of two renames at once of one file to one name, or of two names to each other, both may succeed
   where one has no effect; one that fails may have left a file of the under level under both names;
 - a rename may flush its files before, also one that fails then;
+- a version that is replaced when its node cannot be told any more is read there, and where it is
+  seen, until the nodes have met; then it is gone, or has a conflict name;
 - a program whose own store has ended reads the under level.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
@@ -55,7 +57,8 @@ class Alone:
     """A version in the memory of a node alone.
 
     `base` is the version of the under level that it replaces; `is_published`, whether its node has
-    seen another node since it was written, and no node that does not see it has changed its name.
+    seen another node since it was written, and no node that does not see it has changed its name;
+    `is_replaced`, whether it was replaced by a writer that knew it and could not tell its node.
     """
 
     path: int
@@ -64,6 +67,7 @@ class Alone:
     is_back: bool
     base: Value
     is_published: bool
+    is_replaced: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +140,17 @@ class State:
             yield self
             for version in visible:
                 yield self.without([version])
+
+    def replaced(self, node: int, path: int, has_rival: bool) -> Iterator[State]:
+        """Return the states without the version that a new one by `node` replaces.
+
+        It is still there on a node that ends, or stops seeing `node`, at that moment.
+        """
+        yield from self.taken(node, path, has_rival)
+        visible = self.visible(node, path)
+        if any(each.node in self.down or not self.sees(each.node, node) for each in visible):
+            alone = {replace(each, is_replaced=True) for each in visible}
+            yield replace(self, alone=self.alone - frozenset(visible) | alone)
 
     def forgotten(self, node: int, path: int) -> State:
         """Return the state after a change by `node`, in which it forgot lost names of a path."""
@@ -272,7 +287,8 @@ class StorePromise:
                 yield from self._flushed(state, version)
             below = state.under[version.path]
             is_unknown_below = below is not None and below != version.base
-            if (is_unknown_below or state.has_rival(version)) and self._has_conflict(version):
+            has_rival = is_unknown_below or state.has_rival(version)
+            if has_rival and (version.is_replaced or self._has_conflict(version)):
                 yield state.without([version])
 
     def _has_conflict(self, version: Alone) -> bool:
@@ -304,7 +320,7 @@ class StorePromise:
         # A version that replaces one of its node inherits what is known of the level below.
         bases = [version.base for version in state.visible(node, path) if version.node == node]
         base = bases[0] if bases else state.under[path]
-        for taken in state.taken(node, path, request.get("has_rival", False)):
+        for taken in state.replaced(node, path, request.get("has_rival", False)):
             replaced = taken.forgotten(node, path)
             if mode in ("through", "bypass"):
                 yield replaced.with_under(path, value)
@@ -354,7 +370,7 @@ class StorePromise:
         visible = state.visible(node, path)
         if len(visible) > 1:
             return
-        for taken in state.taken(node, target, request.get("has_rival", False)):
+        for taken in state.replaced(node, target, request.get("has_rival", False)):
             cleared = taken.forgotten(node, target)
             for version in visible:
                 below = state.under[path]

@@ -220,6 +220,18 @@ def test_a_rename_may_flush_its_files_before_it_changes_their_names() -> None:
     assert is_allowed([*history, read(10, 11, "w")]) is False
 
 
+def test_a_file_replaced_while_its_store_ends_is_there_until_the_nodes_have_met() -> None:
+    nodes = [operation(2, 3, "end", node=3), write(4, 8, "w", mode="memory")]
+    nodes += [operation(5, 9, "lose_sight", node=node, peer=3) for node in (1, 2)]
+    nodes += [operation(10, 11, "begin", node=3), read(12, 13, "v", node=3)]
+    pairs = [(1, 3), (2, 3), (3, 1), (3, 2)]
+    nodes += [operation(10, 15, "regain_sight", node=node, peer=peer) for node, peer in pairs]
+    history = [write(0, 1, "v", node=3, mode="memory"), *nodes, read(16, 17, "w", node=3)]
+    assert is_allowed([*history, read(18, 19, "w"), operation(20, 21, "conflicts", result=[])])
+    again = [read(19, 20, "v", node=3), operation(21, 22, "conflicts", result=[])]
+    assert is_allowed([*history, write(17, 18, "x"), *again]) is False
+
+
 def test_a_program_without_its_store_reads_what_is_below() -> None:
     ended = [write(0, 1, "v"), write(2, 3, "w", mode="memory"), operation(4, 5, "end")]
     assert is_allowed([*ended, read(6, 7, "v")])
