@@ -62,6 +62,7 @@ MUTANT_TESTS = (
     ("cuesta-dataflow", "mutants", ""),
     ("cuesta-images", "mutants", ""),
     ("cuesta-kmeans", "verification", "no_mutant_of_an_answer_passes"),
+    ("cuesta-pga", "pga", "no_wrong_answer_passes"),
 )
 """Crate, test file and filter."""
 STORE_KILLS = 10_000

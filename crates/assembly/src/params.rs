@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::simplify::Rules;
 use crate::kernel::spectrum::Fit;
-use crate::kernel::supersteps::control::{Paper, Program};
 use crate::kernel::table::COUNT_MAX;
 use cuesta_input::reads::{PairLayout, Pairing};
 
@@ -27,11 +26,6 @@ const K_STEPS_MAX: usize = 4;
 /// Lengths of the longest read from which on the first size, and all sizes, no longer change.
 const READ_BASES_FIRST: usize = 54;
 const READ_BASES_KNOWN: usize = 155;
-/// Size of the paper's k-mers, its number of jobs, and a value that the paper omits: the edits
-/// between the sides of a bubble.
-const PAPER_K: usize = 31;
-const PAPER_JOBS: u64 = 15;
-const PAPER_EDITS: f64 = 0.1;
 /// Length of the last chosen k-mer, in percent of a read: the rest gives k-mers to count.
 const READ_PART: usize = 82;
 
@@ -50,8 +44,6 @@ pub enum Profile {
     Default,
     /// Tips, bubbles and weak connections of many genomes of different depths.
     Metagenome,
-    /// The method of the paper: its choice of reads, its vertex program, its rules.
-    Paper,
     /// No removal of errors: contigs are unitigs.
     None,
 }
@@ -96,12 +88,6 @@ pub struct AssembleParams {
     pub unchecked_mates: bool,
     /// Folder for checkpoints, from which a run resumes.
     pub resume: Option<PathBuf>,
-    /// Most rounds of coin tosses in a job of the paper; where absent, until chains are complete.
-    pub paper_rounds: Option<u64>,
-    /// Most jobs of the paper.
-    pub paper_jobs: Option<u64>,
-    /// Most edits between the sides of a bubble of the paper, as a part of the longer side.
-    pub paper_edits: Option<f64>,
 }
 
 impl Default for AssembleParams {
@@ -118,9 +104,6 @@ impl Default for AssembleParams {
             singles: 0,
             unchecked_mates: false,
             resume: None,
-            paper_rounds: None,
-            paper_jobs: None,
-            paper_edits: None,
         }
     }
 }
@@ -175,7 +158,7 @@ impl AssembleParams {
             && match self.profile {
                 Profile::Default => first.is_some_and(is_thin),
                 Profile::Metagenome => first.is_some(),
-                Profile::Paper | Profile::None => false,
+                Profile::None => false,
             }
     }
 
@@ -184,84 +167,24 @@ impl AssembleParams {
         match self.profile {
             Profile::Default => Some(Rules::for_isolate(k)),
             Profile::Metagenome => Some(Rules::for_metagenome(k)),
-            Profile::Paper | Profile::None => None,
+            Profile::None => None,
         }
     }
 
     /// Completes parameters with the defaults of the profile.
     #[must_use]
     pub fn completed(mut self) -> Self {
-        match self.profile {
-            Profile::Paper => {
-                self.drop_reads_with_n = true;
-                self.min_count.get_or_insert(1);
-            }
-            Profile::Metagenome => _ = self.min_count.get_or_insert(METAGENOME_MIN_COUNT),
-            Profile::Default | Profile::None => {}
+        if self.profile == Profile::Metagenome {
+            self.min_count.get_or_insert(METAGENOME_MIN_COUNT);
         }
         self
     }
 
-    /// Returns the vertex program that joins fragments to unitigs, if one does.
-    pub fn joining(&self, k: usize) -> Option<Program> {
-        match (self.profile, self.chains) {
-            (Profile::Paper, _) => Some(Program::Compress(self.paper(k))),
-            (_, Joining::Ranking) => Some(Program::Glue),
-            _ => None,
-        }
-    }
-
-    /// Returns the vertex program that removes errors from the graph, if one does.
-    pub fn simplifying(&self, k: usize) -> Option<Program> {
-        match (self.profile, self.chains) {
-            (Profile::Paper, _) => Some(Program::Jobs(self.paper(k))),
-            (_, Joining::Ranking) => self.rules(k).map(Program::Simplify),
-            _ => None,
-        }
-    }
-
-    fn paper(&self, k: usize) -> Paper {
-        Paper {
-            tip: 2 * k,
-            bubble: 5 * k,
-            edits: self.paper_edits.unwrap_or(PAPER_EDITS),
-            rounds_max: self.paper_rounds,
-            jobs_max: self.paper_jobs.unwrap_or(PAPER_JOBS),
-        }
-    }
-
-    /// Refuses parameters that contradict each other.
-    fn check_profile(&self) -> Result<()> {
-        let of_paper = [
-            ("--paper-rounds", self.paper_rounds.is_some()),
-            ("--paper-jobs", self.paper_jobs.is_some()),
-            ("--paper-edits", self.paper_edits.is_some()),
-        ];
-        if self.profile != Profile::Paper {
-            return match of_paper.iter().find(|(_, is_set)| *is_set) {
-                Some((name, _)) => Err(refusal(&format!("{name} is for --profile paper alone"))),
-                None => Ok(()),
-            };
-        }
-        if self.chains != Joining::Auto {
-            return Err(refusal(
-                "--profile paper has its own --chains, the coin toss; leave it out",
-            ));
-        }
-        if self.paper_rounds == Some(0) || self.paper_jobs == Some(0) {
-            return Err(refusal("--paper-rounds and --paper-jobs are at least 1"));
-        }
-        if self.paper_edits.is_some_and(|edits| !(0.0..=1.0).contains(&edits)) {
-            return Err(refusal("--paper-edits is a part of a length, from 0 to 1"));
-        }
-        Ok(())
-    }
-
-    /// Checks the ranges; `read_bases` is the length of a typical read.
+    /// Checks the ranges of parameters that do not depend on the reads.
     ///
     /// # Errors
     /// `Input` naming the option and its range.
-    pub fn check(self, read_bases: usize) -> Result<Plan> {
+    pub fn check_ranges(&self) -> Result<()> {
         if let Some(count) = self.min_count
             && !(1..=COUNT_MAX).contains(&count)
         {
@@ -282,18 +205,29 @@ impl AssembleParams {
                 "--pairs takes read pairs in two files, --interleaved in one; give one",
             ));
         }
-        self.check_profile()?;
-        let is_paper = self.profile == Profile::Paper;
-        let sizes = self.kmer_sizes.as_deref().map_or(AUTO, str::trim);
-        let is_chosen = sizes == AUTO && !is_paper;
-        let kmer_sizes = match sizes {
-            AUTO if is_paper => vec![PAPER_K],
-            AUTO => chosen(read_bases),
-            text => parse(text)?,
-        };
-        if is_paper && kmer_sizes.len() > 1 {
-            return Err(refusal("--profile paper takes one size of k-mers; give -k 31"));
+        Ok(())
+    }
+
+    /// Returns the sizes of k-mers; `None` where they are chosen from the reads.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range.
+    pub fn sizes(&self) -> Result<Option<Vec<usize>>> {
+        match self.kmer_sizes.as_deref().map_or(AUTO, str::trim) {
+            AUTO => Ok(None),
+            text => parse(text).map(Some),
         }
+    }
+
+    /// Checks the ranges; `read_bases` is the length of a typical read.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range.
+    pub fn check(self, read_bases: usize) -> Result<Plan> {
+        self.check_ranges()?;
+        let sizes = self.sizes()?;
+        let is_chosen = sizes.is_none();
+        let kmer_sizes = sizes.unwrap_or_else(|| chosen(read_bases));
         if kmer_sizes[0] > read_bases {
             let k = kmer_sizes[0];
             let remedy = if read_bases >= K_MIN {
@@ -310,11 +244,7 @@ impl AssembleParams {
     /// Returns the length of a read beyond which longer ones change nothing before all reads have
     /// been read: one in which the first size of k-mers fits.
     pub fn read_bases_wanted(&self) -> usize {
-        let first = match self.kmer_sizes.as_deref().map_or(AUTO, str::trim) {
-            AUTO if self.profile == Profile::Paper => Some(PAPER_K),
-            AUTO => None,
-            text => parse(text).ok().map(|sizes| sizes[0]),
-        };
+        let first = self.sizes().ok().flatten().map(|sizes| sizes[0]);
         first.unwrap_or(READ_BASES_FIRST)
     }
 }
@@ -341,7 +271,8 @@ fn parse(text: &str) -> Result<Vec<usize>> {
     })
 }
 
-fn refusal(text: &str) -> Error {
+/// Returns the error for a parameter.
+pub fn refusal(text: &str) -> Error {
     Error::input("assemble", text)
 }
 
@@ -388,26 +319,6 @@ mod tests {
         };
         assert_eq!(sizes(Some("auto")), sizes(None));
         assert_eq!(sizes(Some(" auto ")), [31, 53, 75, 97, 119]);
-    }
-
-    #[test]
-    fn the_paper_sets_its_reads_counts_and_size() {
-        let paper = AssembleParams { profile: Profile::Paper, ..Default::default() };
-        let plan = paper.clone().check(100).unwrap();
-        assert_eq!(plan.kmer_sizes, [31]);
-        assert_eq!((plan.options.min_count, plan.options.drop_reads_with_n), (Some(1), true));
-        let with_count = AssembleParams { min_count: Some(3), ..paper.clone() };
-        assert_eq!(with_count.check(100).unwrap().options.min_count, Some(3));
-        let refused = |params: AssembleParams| params.check(100).unwrap_err().message();
-        let sizes = Some("31,55".to_owned());
-        assert!(refused(AssembleParams { kmer_sizes: sizes, ..paper.clone() }).contains("-k 31"));
-        let chains = AssembleParams { chains: Joining::Buckets, ..paper.clone() };
-        assert!(refused(chains).contains("--chains"));
-        let edits = AssembleParams { paper_edits: Some(1.5), ..paper.clone() };
-        assert!(refused(edits).contains("from 0 to 1"));
-        assert!(refused(AssembleParams { paper_jobs: Some(0), ..paper }).contains("at least 1"));
-        let default = AssembleParams { paper_rounds: Some(3), ..Default::default() };
-        assert!(refused(default).contains("--paper-rounds is for --profile paper alone"));
     }
 
     #[test]

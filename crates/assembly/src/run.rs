@@ -11,12 +11,12 @@ use cuesta_core::{Error, Result};
 
 use crate::buckets::cut::check;
 use crate::kernel::depth::Depth;
-use crate::kernel::kmer::with_kmer;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Fit;
+use crate::method::{Method, parameters};
 use crate::pairs::scaffolds::{self, Scaffolds};
 use crate::pairs::{self, Bridged};
-use crate::params::{AssembleParams, Plan};
+use crate::params::Plan;
 use crate::stages::Stage;
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::checkpoint::{Checkpoint, NextLevel};
@@ -32,25 +32,29 @@ use cuesta_input::reads::{Pairing, ReadBatch, Reads, distinct, input_bytes};
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
+pub fn run<M: Method>(request: &Request, progress: &Progress) -> Result<Response> {
     let context = Context::new(request, progress);
-    run_with(&context, &Local::new(&context))
+    run_with::<M>(&context, &Local::new(&context))
 }
 
 /// Runs the workload with these workers for fragments and reads.
 ///
 /// # Errors
 /// `Input`, `System`, `Cancelled`.
-pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Result<Response> {
+pub fn run_with<'c, M: Method>(
+    context: &'c Context<'c>,
+    workers: &impl Workers<'c>,
+) -> Result<Response> {
     release_freed();
     let request = context.request;
     request.require_inputs()?;
-    let plan = plan(context)?;
+    let (plan, method) = plan::<M>(context)?;
     let text_bytes = input_bytes(&request.inputs)?;
     let min_contig = plan.options.min_contig;
     let mut assembly = Assembly {
         context,
         plan,
+        method,
         workers,
         response: Response::default(),
         levels: Vec::new(),
@@ -60,7 +64,7 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     let graph = assembly.run()?;
     let scaffolds = assembly.scaffolds(&graph)?;
     context.progress.reach(assembly.text_bytes_in_all());
-    let Assembly { mut response, levels, .. } = assembly;
+    let Assembly { mut response, levels, method, .. } = assembly;
     let output = &request.output;
     let (short, numbers) = timed(&mut response, "write", || {
         let options = (depth(&graph, levels.last()), min_contig);
@@ -72,6 +76,9 @@ pub fn run_with<'c>(context: &'c Context<'c>, workers: &impl Workers<'c>) -> Res
     response.phases = merged(response.phases);
     let results = (&levels[..], numbers.as_ref());
     response.counts = write::stats(output, (&graph, &short), results, min_contig)?;
+    if let Some(first) = levels.first() {
+        method.add_counts(&first.facts, &mut response.counts);
+    }
     Ok(response)
 }
 
@@ -83,9 +90,9 @@ const DISTINCT_READS: Distinct =
 ///
 /// # Errors
 /// `Input` naming a parameter that is out of range, or a file without reads; `System`.
-pub fn plan(context: &Context<'_>) -> Result<Plan> {
+pub fn plan<M: Method>(context: &Context<'_>) -> Result<(Plan, M)> {
     let inputs = &context.request.inputs;
-    let options = context.parameters::<AssembleParams>()?;
+    let (options, method) = parameters::<M>(&context.request.parameters)?;
     DISTINCT_READS.require(inputs)?;
     distinct::require(inputs)?;
     if options.pairing().has_pairs() && options.singles >= inputs.len() {
@@ -97,7 +104,7 @@ pub fn plan(context: &Context<'_>) -> Result<Plan> {
         return Err(Error::input("assemble", text));
     }
     let longest = longest_read(context, options.read_bases_wanted())?;
-    options.check(longest)
+    Ok((options.check(longest)?, method))
 }
 
 /// Returns the contigs that are too short for the last graph, if its k-mers come from contigs and
@@ -173,9 +180,10 @@ fn longest_read(context: &Context<'_>, enough: usize) -> Result<usize> {
 }
 
 /// A running assembly.
-struct Assembly<'p, 'c, W> {
+struct Assembly<'p, 'c, M, W> {
     context: &'c Context<'c>,
     plan: Plan,
+    method: M,
     workers: &'p W,
     response: Response,
     levels: Vec<Level>,
@@ -183,7 +191,7 @@ struct Assembly<'p, 'c, W> {
     text_bytes: u64,
 }
 
-impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
+impl<'c, M: Method, W: Workers<'c>> Assembly<'_, 'c, M, W> {
     /// Runs all stages; returns the graph of the last one.
     fn run(&mut self) -> Result<PathGraph<'c>> {
         let request = self.context.request;
@@ -284,13 +292,15 @@ impl<'c, W: Workers<'c>> Assembly<'_, 'c, W> {
         checkpoint: Option<StageCheckpoint<'_>>,
     ) -> Result<PathGraph<'c>> {
         let NextLevel { k, solid, pair_facts } = next;
-        let (context, plan, workers) = (self.context, &self.plan, self.workers);
+        let (context, plan, method, workers) =
+            (self.context, &self.plan, &self.method, self.workers);
         if let Some(solid) = &solid {
             write::solid(&context.request.output, k, solid)?;
         }
-        let stage = Stage { context, plan, k, only_solid: pair_facts.is_some(), checkpoint };
+        let stage =
+            Stage { context, plan, method, k, only_solid: pair_facts.is_some(), checkpoint };
         let response = &mut self.response;
-        let (graph, mut level) = with_kmer!(k, K => stage.run::<K>(workers, solid, response))?;
+        let (graph, mut level) = stage.run(workers, solid, response)?;
         if let (Some(_), Some(before)) = (pair_facts, self.levels.last()) {
             level.fit = before.fit;
         }

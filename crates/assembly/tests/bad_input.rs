@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use cuesta_assembly::method::BuiltIn;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
@@ -29,7 +30,7 @@ fn run(content: &[u8], scratch: Option<&Path>, memory_bytes: u64) -> Result<Resp
         verify: Default::default(),
         names: None,
     };
-    cuesta_assembly::run(&request, &Progress::default())
+    cuesta_assembly::run::<BuiltIn>(&request, &Progress::default())
 }
 
 fn gzipped(content: &[u8]) -> Vec<u8> {

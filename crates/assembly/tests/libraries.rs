@@ -7,6 +7,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use cuesta_assembly::method::BuiltIn;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::progress::Progress;
@@ -73,8 +74,8 @@ fn assembled(folder: &Path, files: &[&[String]], parameters: Value) -> Request {
         names: None,
     };
     fs::create_dir(&request.output).unwrap();
-    cuesta_assembly::run(&request, &Progress::default()).unwrap();
-    let verdict = cuesta_assembly::verify(&request, &Progress::default()).unwrap();
+    cuesta_assembly::run::<BuiltIn>(&request, &Progress::default()).unwrap();
+    let verdict = cuesta_assembly::verify::<BuiltIn>(&request, &Progress::default()).unwrap();
     assert!(verdict.verified, "{:?}", verdict.remark);
     request
 }

@@ -2,167 +2,44 @@
 //!
 //! `CUESTA_MUTANTS=10000 cargo test --release --test mutants -- --nocapture` makes 10,000 mutants
 //! of each answer.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use cuesta_assembly::verify;
-use cuesta_core::budget::Budget;
-use cuesta_core::job::{Request, VerificationLevel};
-use cuesta_core::mutation::{RowFormat, mutant};
-use cuesta_core::progress::Progress;
+use common::mutants::{answer, genome, no_mutant_passes, reads, single};
+use cuesta_assembly::method::BuiltIn;
 use cuesta_core::random::Stream;
-use serde_json::{Value, json};
-use tempfile::TempDir;
-
-use common::turned;
-
-const MUTANTS: &str = "CUESTA_MUTANTS";
-const MUTANTS_DEFAULT: u64 = 120;
-
-/// An assembly of reads of a small genome, and its folder.
-struct Answer {
-    _folder: TempDir,
-    request: Request,
-}
-
-fn letters(chance: &Stream, first: u64, count: usize) -> String {
-    (0..count as u64)
-        .map(|place| char::from(b"ACGT"[(chance.bits(first + place) & 3) as usize]))
-        .collect()
-}
-
-/// Returns a circle with a repeat on either strand, of which one copy differs in a base.
-fn genome(chance: &Stream, bases: usize) -> String {
-    let repeat = letters(chance, 0, bases / 12);
-    let mut copy = repeat.clone().into_bytes();
-    let middle = copy.len() / 2;
-    copy[middle] = if copy[middle] == b'A' { b'C' } else { b'A' };
-    let copy = String::from_utf8(copy).unwrap();
-    let part = |first: u64| letters(chance, first << 32, bases / 4);
-    [part(1), repeat.clone(), part(2), turned(&repeat), part(3), copy].concat()
-}
-
-/// Returns reads, or pairs of reads, from either strand, with some wrong bases.
-fn reads(
-    chance: &Stream,
-    genome: &str,
-    (count, bases): (u64, usize),
-    span: Option<usize>,
-) -> Vec<String> {
-    let double = [genome, genome].concat();
-    let mut all = Vec::new();
-    for index in 0..count {
-        let draw = |what: u64, below: usize| {
-            chance.below((9 << 40) + index * 64 + what, below as u64) as usize
-        };
-        let start = draw(0, genome.len());
-        let length = span.map_or(bases, |span| span - 10 + draw(1, 20));
-        let mut stretch = double[start..start + length].to_owned();
-        if draw(2, 2) == 0 {
-            stretch = turned(&stretch);
-        }
-        let both = [stretch[..bases].to_owned(), turned(&stretch)[..bases].to_owned()];
-        for (side, mut read) in
-            both.into_iter().take(if span.is_some() { 2 } else { 1 }).enumerate()
-        {
-            if draw(3 + side as u64, 6) == 0 {
-                let place = draw(5 + side as u64, bases);
-                read.replace_range(place..=place, ["A", "G", "N"][draw(7, 3)]);
-            }
-            all.push(read);
-        }
-    }
-    all
-}
-
-fn answer(parameters: &Value, reads: &[String]) -> Answer {
-    let folder = tempfile::tempdir().unwrap();
-    let text: String =
-        reads.iter().map(|read| format!("@r\n{read}\n+\n{}\n", "I".repeat(read.len()))).collect();
-    fs::write(folder.path().join("reads.fq"), text).unwrap();
-    let output = folder.path().join("answer");
-    fs::create_dir(&output).unwrap();
-    let request = Request {
-        inputs: vec![folder.path().join("reads.fq")],
-        parameters: parameters.clone(),
-        output,
-        seed: 0,
-        threads: 1,
-        budget: Budget::new(64 << 20).into(),
-        scratch: folder.path().to_owned(),
-        verify: VerificationLevel::Full,
-        names: None,
-    };
-    cuesta_assembly::run(&request, &Progress::default()).unwrap();
-    Answer { _folder: folder, request }
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
-    }
-    all.sort();
-    all
-}
-
-/// Verifies mutants of an answer, and prints how many were made of which file.
-fn no_mutant_passes(name: &str, answer: &Answer) {
-    let request = &answer.request;
-    let verdict = verify(request, &Progress::default()).unwrap();
-    assert!(verdict.verified, "{name}: {:?}", verdict.remark);
-    let all = files(&request.output);
-    let covered = |path: &Path| {
-        let inside = path.strip_prefix(&request.output).unwrap();
-        verdict.files.iter().any(|file| inside.starts_with(file))
-    };
-    assert!(all.iter().all(|path| covered(path)), "{name}: {:?} of {all:?}", verdict.files);
-    let mutant_count = std::env::var(MUTANTS).map_or(MUTANTS_DEFAULT, |text| text.parse().unwrap());
-    let mut made = BTreeMap::new();
-    let mut index = 0;
-    while made.values().sum::<u64>() < mutant_count {
-        for path in &all {
-            let content = fs::read(path).unwrap();
-            let Some((what, wrong)) = mutant(&content, RowFormat::Lines, 7, index) else {
-                continue;
-            };
-            fs::write(path, wrong).unwrap();
-            let passes =
-                verify(request, &Progress::default()).is_ok_and(|verdict| verdict.verified);
-            assert!(!passes, "{name}: {} passes with {what}", path.display());
-            fs::write(path, content).unwrap();
-            *made.entry(path.file_name().unwrap().to_owned()).or_insert(0) += 1;
-        }
-        index += 1;
-    }
-    eprintln!("{name}: {} mutants, none passes: {made:?}", made.values().sum::<u64>());
-}
-
-fn single(k: &str, more: &Value, bases: usize, count: u64) -> Answer {
-    let chance = Stream::new(3, bases as u64);
-    let mut parameters = json!({ "kmer_sizes": k, "min_contig": 0 });
-    parameters.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    answer(&parameters, &reads(&chance, &genome(&chance, bases), (count, 60), None))
-}
+use serde_json::json;
 
 #[test]
 fn no_wrong_answer_for_a_single_kmer_size_passes() {
-    no_mutant_passes("k = 15", &single("15", &json!({ "min_count": 2 }), 600, 120));
-    no_mutant_passes("k = 31", &single("31", &json!({ "min_count": 1 }), 600, 120));
-    no_mutant_passes("k = 31, min_count by the spectrum", &single("31", &json!({}), 2000, 600));
+    no_mutant_passes::<BuiltIn>(
+        "k = 15",
+        &single::<BuiltIn>("15", &json!({ "min_count": 2 }), 600, 120),
+    );
+    no_mutant_passes::<BuiltIn>(
+        "k = 31",
+        &single::<BuiltIn>("31", &json!({ "min_count": 1 }), 600, 120),
+    );
+    no_mutant_passes::<BuiltIn>(
+        "k = 31, min_count by the spectrum",
+        &single::<BuiltIn>("31", &json!({}), 2000, 600),
+    );
     let none = json!({ "min_count": 2, "profile": "none", "min_contig": 40 });
-    no_mutant_passes("k = 21, nothing taken out", &single("21", &none, 600, 120));
+    no_mutant_passes::<BuiltIn>(
+        "k = 21, nothing taken out",
+        &single::<BuiltIn>("21", &none, 600, 120),
+    );
 }
 
 #[test]
 fn no_wrong_answer_of_several_sizes_passes() {
-    no_mutant_passes("k = 15, 21, 33", &single("15,21,33", &json!({}), 600, 200));
+    no_mutant_passes::<BuiltIn>(
+        "k = 15, 21, 33",
+        &single::<BuiltIn>("15,21,33", &json!({}), 600, 200),
+    );
 }
 
 #[test]
@@ -171,20 +48,25 @@ fn no_wrong_answer_from_read_pairs_passes() {
     let genome = genome(&chance, 2400);
     let reads = reads(&chance, &genome, (4000, 45), Some(140));
     let parameters = json!({ "kmer_sizes": "21,31", "interleaved": true, "min_contig": 0 });
-    let answer = answer(&parameters, &reads);
+    let answer = answer::<BuiltIn>(&parameters, &reads);
     let stats = fs::read_to_string(answer.request.output.join("stats.json")).unwrap();
     assert!(stats.contains("\"insert\""), "{stats}");
-    no_mutant_passes("mates", &answer);
+    no_mutant_passes::<BuiltIn>("mates", &answer);
 }
 
 #[test]
 fn no_wrong_answer_of_a_metagenome_passes() {
     let many = json!({ "profile": "metagenome" });
-    no_mutant_passes("metagenome, k = 31, 43", &single("31,43", &many, 900, 150));
+    no_mutant_passes::<BuiltIn>(
+        "metagenome, k = 31, 43",
+        &single::<BuiltIn>("31,43", &many, 900, 150),
+    );
 }
 
 #[test]
 fn no_wrong_answer_of_vertex_programs_passes() {
-    no_mutant_passes("ranking", &single("15,21", &json!({ "chains": "ranking" }), 600, 120));
-    no_mutant_passes("paper", &single("21", &json!({ "profile": "paper" }), 600, 120));
+    no_mutant_passes::<BuiltIn>(
+        "ranking",
+        &single::<BuiltIn>("15,21", &json!({ "chains": "ranking" }), 600, 120),
+    );
 }

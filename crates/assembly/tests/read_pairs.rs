@@ -7,6 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::engines::{Place, by_chance, by_ranks, files, pairs_with_errors, resources};
+use cuesta_assembly::method::BuiltIn;
 use cuesta_core::Result;
 use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
@@ -45,9 +46,9 @@ fn everywhere(place: &Place, inputs: &[PathBuf], parameters: &Value) -> Vec<Resu
     };
     let shares = |keeps| Resources { keeps, task_bytes: Some(9001), ..resources(3, 1 << 30) };
     vec![
-        cuesta_assembly::run(&with_files("native"), &Progress::default()),
-        by_ranks(&with_files("ranks"), shares(true)),
-        by_chance(&with_files("rounds"), shares(false), 5),
+        cuesta_assembly::run::<BuiltIn>(&with_files("native"), &Progress::default()),
+        by_ranks::<BuiltIn>(&with_files("ranks"), shares(true)),
+        by_chance::<BuiltIn>(&with_files("rounds"), shares(false), 5),
     ]
 }
 

@@ -5,13 +5,15 @@ mod common;
 
 use std::io::Write;
 
-use common::engines::{Place, by_chance, by_ranks, files, pairs_with_errors, resources};
+use common::engines::{
+    Place, by_chance, by_ranks, files, long_reads, pairs_with_errors, resources,
+};
 use common::reads;
+use cuesta_assembly::method::BuiltIn;
 use cuesta_assembly::rounds::{lead, work};
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
-use cuesta_core::random::Stream;
 use cuesta_runtime::rounds::Resources;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -29,12 +31,9 @@ fn parameters() -> impl Strategy<Value = Value> {
         ("none", "ranking"),
         ("metagenome", "auto"),
         ("metagenome", "ranking"),
-        ("paper", "auto"),
     ]);
     (sizes, programs, prop::option::of(1u32..4)).prop_map(
         |(sizes, (profile, chains), min_count)| {
-            let is_paper = profile == "paper";
-            let sizes = if is_paper { sizes.split(',').next().unwrap() } else { sizes };
             json!({
                 "kmer_sizes": sizes, "profile": profile, "chains": chains, "min_count": min_count,
             })
@@ -56,22 +55,16 @@ proptest! {
         let first = parameters["kmer_sizes"].as_str().unwrap().split(',').next().unwrap();
         prop_assume!(reads.iter().any(|read| read.len() >= first.parse().unwrap()));
         let place = Place::new(&reads);
-        let expected = place.native(&parameters);
+        let expected = place.native::<BuiltIn>(&parameters);
         let shares = Resources { task_bytes: Some(share_bytes), ..resources(slots, 1 << 30) };
         let with_parts = Resources { tasks: Some(parts), ..shares };
         let (answer, response) =
-            place.in_rounds(&parameters, |request| by_chance(request, with_parts, seed));
+            place.in_rounds(&parameters, |request| by_chance::<BuiltIn>(request, with_parts, seed));
         prop_assert_eq!(&answer, &expected);
         prop_assert_eq!(response.counts["parts"], parts as u64);
-        if parameters["profile"] == "paper" {
-            let text = Resources { text: true, ..with_parts };
-            let (answer, _) =
-                place.in_rounds(&parameters, |request| by_chance(request, text, seed));
-            prop_assert_eq!(&answer, &expected);
-        }
         let stateful = Resources { keeps: true, ..shares };
         let (answer, response) =
-            place.in_rounds(&parameters, |request| by_ranks(request, stateful));
+            place.in_rounds(&parameters, |request| by_ranks::<BuiltIn>(request, stateful));
         prop_assert_eq!(&answer, &expected);
         prop_assert_eq!(response.counts["parts"], slots as u64);
     }
@@ -91,7 +84,7 @@ fn native_answers_of_later_sizes_equal_those_that_count_all_reads() {
             "kmer_sizes": sizes, "interleaved": interleaved, "min_count": min_count,
         });
         let engine = |request: &Request| {
-            by_ranks(request, Resources { keeps: true, ..resources(3, 1 << 30) })
+            by_ranks::<BuiltIn>(request, Resources { keeps: true, ..resources(3, 1 << 30) })
         };
         let (expected, _) = place.in_rounds(&parameters, engine);
         for (threads, memory_bytes) in [(1, 1 << 30), (3, 1 << 30), (2, 16 << 20)] {
@@ -100,7 +93,7 @@ fn native_answers_of_later_sizes_equal_those_that_count_all_reads() {
                 budget: Budget::new(memory_bytes).into(),
                 ..place.request("again", &parameters)
             };
-            cuesta_assembly::run(&request, &Progress::default()).unwrap();
+            cuesta_assembly::run::<BuiltIn>(&request, &Progress::default()).unwrap();
             assert!(files(&request.output) == expected, "{parameters} {threads} {memory_bytes}");
             std::fs::remove_dir_all(&request.output).unwrap();
         }
@@ -148,7 +141,7 @@ fn pairs_that_tasks_place_give_the_native_answer() {
             Request { inputs, ..request.clone() }
         };
         let native = with_files(&place.request("native", &parameters));
-        cuesta_assembly::run(&native, &Progress::default()).unwrap();
+        cuesta_assembly::run::<BuiltIn>(&native, &Progress::default()).unwrap();
         let expected = files(&native.output);
         assert!(expected.contains_key("scaffolds.fa"));
         for (keeps, share_bytes) in [(true, 3001), (false, 40_000), (true, 1 << 30)] {
@@ -157,9 +150,9 @@ fn pairs_that_tasks_place_give_the_native_answer() {
             let (answer, _) = place.in_rounds(&parameters, |request| {
                 let request = with_files(request);
                 if keeps {
-                    by_ranks(&request, resources)
+                    by_ranks::<BuiltIn>(&request, resources)
                 } else {
-                    by_chance(&request, resources, 5)
+                    by_chance::<BuiltIn>(&request, resources, 5)
                 }
             });
             assert!(answer == expected, "{option} {keeps} {share_bytes}");
@@ -168,25 +161,19 @@ fn pairs_that_tasks_place_give_the_native_answer() {
     }
 }
 
-/// Returns reads of a genome that is long enough for a peak of counts, and for blocks that do not
-/// fit.
-fn long_reads(bases: u64) -> Vec<String> {
-    let chance = Stream::new(3, 4);
-    let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
-    let genome: String = (0..bases).map(letter).collect();
-    let last = genome.len() - 100;
-    (0..last).step_by(4).map(|start| genome[start..start + 100].to_owned()).collect()
-}
-
 #[test]
 fn blocks_that_do_not_fit_go_to_scratch() {
     let place = Place::new(&long_reads(150_000));
     let parameters = json!({ "kmer_sizes": "31,55" });
-    let expected = place.native(&parameters);
+    let expected = place.native::<BuiltIn>(&parameters);
     for keeps in [false, true] {
         let tight = Resources { keeps, ..resources(2, 12 << 20) };
         let engine = |request: &Request| {
-            if keeps { by_ranks(request, tight) } else { by_chance(request, tight, 5) }
+            if keeps {
+                by_ranks::<BuiltIn>(request, tight)
+            } else {
+                by_chance::<BuiltIn>(request, tight, 5)
+            }
         };
         let (answer, response) = place.in_rounds(&parameters, engine);
         assert!(answer == expected);
@@ -208,43 +195,19 @@ fn reads_in_a_large_gzip_member_are_refused_where_a_task_lacks_memory() {
     let packed = gzipped(&std::fs::read(&request.inputs[0]).unwrap(), 0);
     request.inputs = vec![place.folder.path().join("reads.fa.gz")];
     std::fs::write(&request.inputs[0], packed).unwrap();
-    let error =
-        by_ranks(&request, Resources { keeps: true, ..resources(2, 12 << 20) }).unwrap_err();
+    let error = by_ranks::<BuiltIn>(&request, Resources { keeps: true, ..resources(2, 12 << 20) })
+        .unwrap_err();
     assert!(error.message().contains("reads.fa.gz is packed in pieces too large"), "{error:?}");
-    by_ranks(&request, Resources { keeps: true, ..resources(2, 1 << 30) }).unwrap();
-}
-
-#[test]
-fn adjacency_lists_that_do_not_fit_go_to_scratch() {
-    let place = Place::new(&long_reads(20_000));
-    let parameters = json!({ "kmer_sizes": "31", "profile": "paper", "paper_jobs": 1 });
-    let expected = place.native(&parameters);
-    let tight = Resources { text: true, ..resources(8, 160 << 20) };
-    let (answer, _) = place.in_rounds(&parameters, |request| by_chance(request, tight, 5));
-    assert!(answer == expected);
-    let mut request = place.request("rounds", &parameters);
-    request.scratch = request.scratch.join("missing");
-    let tight = Resources { text: true, ..resources(8, 2 << 20) };
-    let error = by_chance(&request, tight, 5).unwrap_err();
-    assert!(error.message().contains("missing/super-k-mers"), "{}", error.message());
-}
-
-#[test]
-fn vertices_that_exceed_the_memory_of_a_part_are_reported() {
-    let place = Place::new(&long_reads(60_000));
-    let request = place.request("rounds", &json!({ "kmer_sizes": "31", "profile": "paper" }));
-    let error = by_chance(&request, resources(2, 16 << 20), 5).unwrap_err();
-    assert!(error.message().contains("a part of the vertices needs"), "{}", error.message());
-    assert!(error.message().contains("raise --memory"), "{}", error.message());
+    by_ranks::<BuiltIn>(&request, Resources { keeps: true, ..resources(2, 1 << 30) }).unwrap();
 }
 
 #[test]
 fn a_request_without_reads_or_of_other_types_is_refused_at_once() {
     let place = Place::new(&["A".repeat(40)]);
     let mut request = place.request("rounds", &json!({ "kmer_sizes": 31 }));
-    assert!(lead(&request, resources(1, 1 << 30)).is_err());
-    assert!(work(&request, resources(1, 1 << 30)).is_err());
+    assert!(lead::<BuiltIn>(&request, resources(1, 1 << 30)).is_err());
+    assert!(work::<BuiltIn>(&request, resources(1, 1 << 30)).is_err());
     (request.parameters, request.inputs) = (json!({}), Vec::new());
-    let error = lead(&request, resources(1, 1 << 30)).err().unwrap();
+    let error = lead::<BuiltIn>(&request, resources(1, 1 << 30)).err().unwrap();
     assert!(error.message().contains("no input"), "{}", error.message());
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use cuesta_assembly::method::BuiltIn;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, VerificationLevel};
 use cuesta_core::progress::Progress;
@@ -56,7 +57,7 @@ fn assembled(folder: &Path, threads: usize) -> Request {
         names: None,
     };
     fs::create_dir(&request.output).unwrap();
-    cuesta_assembly::run(&request, &Progress::default()).unwrap();
+    cuesta_assembly::run::<BuiltIn>(&request, &Progress::default()).unwrap();
     request
 }
 
@@ -80,7 +81,7 @@ fn the_length_of_a_gap_follows_from_the_pairs_across_it() {
     let graph = text("graph.gfa");
     assert!(graph.starts_with("H\tVN:Z:1.2\n") && graph.contains(&format!("\t{unknown}J\n")));
     let progress = Progress::default();
-    let verdict = cuesta_assembly::verify(&request, &progress).unwrap();
+    let verdict = cuesta_assembly::verify::<BuiltIn>(&request, &progress).unwrap();
     assert!(verdict.verified, "{:?}", verdict.remark);
     let (done, all) = progress.state();
     assert!(done <= all && 100 * done > 99 * all, "{done} of {all}");

@@ -5,6 +5,7 @@ mod common;
 
 use std::path::Path;
 
+use cuesta_assembly::method::BuiltIn;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{Request, Verdict, VerificationLevel};
@@ -31,11 +32,11 @@ fn request(folder: &Path, parameters: &Value, (threads, memory_bytes): (usize, u
 fn run(request: &Request) -> Result<()> {
     _ = std::fs::remove_dir_all(&request.output);
     std::fs::create_dir(&request.output).unwrap();
-    cuesta_assembly::run(request, &Progress::default()).map(|_| ())
+    cuesta_assembly::run::<BuiltIn>(request, &Progress::default()).map(|_| ())
 }
 
 fn verified(request: &Request) -> Verdict {
-    let verdict = cuesta_assembly::verify(request, &Progress::default()).unwrap();
+    let verdict = cuesta_assembly::verify::<BuiltIn>(request, &Progress::default()).unwrap();
     assert!(verdict.verified, "{:?}", verdict.remark);
     verdict
 }

@@ -1,9 +1,12 @@
 //! Registry of all workloads by name, with the functions of their crates. [`ALL`] lists them.
 
+use cuesta_assembly::method::BuiltIn;
+use cuesta_assembly::{AssembleFunctions, Registry};
 use cuesta_core::budget::Budget;
 use cuesta_core::job::{self, Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
+use cuesta_pga::Pga;
 use cuesta_runtime::rounds::{Leader, MemoryPlan, OfferedResources, Resources, Worker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -82,7 +85,7 @@ const JOINS: u64 = 2;
 /// All workloads: name, crate, check of the parameters, and for a workload with rounds the divisor
 /// of the memory for its leader.
 pub const ALL: &[RegisteredWorkload] = &[
-    workload!("assemble", cuesta_assembly, check_assemble, JOINS),
+    ASSEMBLE,
     workload!("dataflow", cuesta_dataflow, check_dataflow, PLANS),
     workload!("images", cuesta_images, cuesta_images::params::ImagesParams::check, PLANS),
     workload!("kmeans", cuesta_kmeans, cuesta_kmeans::params::KMeansParams::check, PLANS),
@@ -96,14 +99,22 @@ pub const ALL: &[RegisteredWorkload] = &[
     network!("scan", cuesta_network::params::ScanParams::check, PLANS),
 ];
 
-/// Length of a read, in bases, that exceeds all sizes of k-mers.
-const READ_BASES: usize = 1000;
+/// Methods of `assemble`, by its parameter `profile`.
+static METHODS: Registry =
+    Registry(&[AssembleFunctions::of::<BuiltIn>(), AssembleFunctions::of::<Pga>()]);
 
-fn check_assemble(
-    params: &cuesta_assembly::params::AssembleParams,
-) -> Result<cuesta_assembly::params::Plan> {
-    params.clone().check(READ_BASES)
-}
+/// Assembly with the methods of several crates.
+const ASSEMBLE: RegisteredWorkload = RegisteredWorkload {
+    name: "assemble",
+    rounds: Some(RoundFunctions {
+        leader_part: JOINS,
+        lead: |request, resources| (METHODS.of(&request.parameters).lead)(request, resources),
+        work: |request, resources| (METHODS.of(&request.parameters).work)(request, resources),
+    }),
+    parameters: |values| METHODS.parameters(values),
+    run: |request, progress| (METHODS.of(&request.parameters).run)(request, progress),
+    verify: |request, progress| (METHODS.of(&request.parameters).verify)(request, progress),
+};
 
 fn check_dataflow(
     params: &cuesta_dataflow::params::DataflowParams,

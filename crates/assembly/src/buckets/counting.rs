@@ -5,12 +5,11 @@ use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel;
 
-use crate::buckets::Buckets;
-use crate::buckets::adjacency::Adjacent;
+use crate::buckets::{Buckets, KmerList, ListReader};
 use crate::kernel::compact::{Compactor, Grain};
 use crate::kernel::fragments::Fragments;
 use crate::kernel::kmer::{Kmer, with_kmer};
-use crate::kernel::packed::{LEFT_INSIDE, PackedSuperKmer, RIGHT_INSIDE};
+use crate::kernel::packed::{LEFT_INSIDE, PADDING, PackedSuperKmer, RIGHT_INSIDE};
 use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{COUNTED, REPEATED, ReadCounts, SOLID};
 use crate::kernel::spectrum::Spectrum;
@@ -154,10 +153,9 @@ impl<'a, K: Kmer> Worker<'a, K> {
 
     fn count(&mut self, buckets: &Buckets<'_>, bucket: usize, min_count: u32) -> Result<()> {
         self.table.clear()?;
-        if buckets.has_lists {
-            self.add_lists(buckets, bucket)?;
-        } else {
-            self.add_records(buckets, bucket)?;
+        match buckets.lists {
+            Some(each) => self.add_lists((buckets, each), bucket)?,
+            None => self.add_records(buckets, bucket)?,
         }
         let (followed, edges) = self.table.edges();
         self.tally.add(&ReadCounts { followed, edges, ..ReadCounts::default() });
@@ -165,18 +163,26 @@ impl<'a, K: Kmer> Worker<'a, K> {
         Ok(())
     }
 
-    fn add_lists(&mut self, buckets: &Buckets<'_>, bucket: usize) -> Result<()> {
+    fn add_lists(
+        &mut self,
+        (buckets, each): (&Buckets<'_>, ListReader),
+        bucket: usize,
+    ) -> Result<()> {
         let (table, k) = (&mut self.table, self.k);
-        buckets.each_list(bucket, &mut self.buffer, |list: &Adjacent<K>| {
+        let mut add = |list: &KmerList<'_>| {
             table.reserve(1)?;
-            let key = list.kmer.canonical(k);
+            let kmer = K::of(list.codes, k);
+            let key = kmer.canonical(k);
             // An adjacency list is in one bucket; the vertices find all k-mers that meet at its
             // ends.
             table.add(key, LEFT_INSIDE | RIGHT_INSIDE, list.count);
             for base in (0..4).filter(|base| list.followers & 1 << base != 0) {
-                table.follow(key, list.kmer == key, base);
+                table.follow(key, kmer == key, base);
             }
             Ok(())
+        };
+        buckets.blocks.each(bucket, &mut self.buffer, |block| {
+            each(&block[..block.len() - PADDING], k, &mut add)
         })
     }
 

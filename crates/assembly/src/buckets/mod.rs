@@ -1,6 +1,5 @@
 //! Buckets of super-k-mers, or of adjacency lists of k-mers.
 
-pub mod adjacency;
 pub mod blocks;
 pub mod chunks;
 pub mod counting;
@@ -14,11 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
-use crate::buckets::adjacency::Adjacent;
 use crate::buckets::blocks::BucketBlocks;
 use crate::buckets::chunks::BlockMemory;
 use crate::buckets::open::OpenBlocks;
-use crate::kernel::kmer::Kmer;
+use crate::kernel::kmer::Base;
 use crate::kernel::packed::PADDING;
 use crate::kernel::packed::{self, PackedSuperKmer};
 use crate::kernel::scan::SuperKmer;
@@ -27,11 +25,24 @@ const OPERATION: &str = "assembly.partition";
 /// Name of the scratch file.
 const FILE: &str = "super-k-mers";
 
+/// Adjacency list of a k-mer.
+pub struct KmerList<'l> {
+    /// Bases of the k-mer, on the strand that was read.
+    pub codes: &'l [Base],
+    /// Number of its occurrences.
+    pub count: u32,
+    /// A bit for each base that followed.
+    pub followers: u8,
+}
+
+/// Reader of the adjacency lists in a block, for k-mers of this many bases.
+pub type ListReader = fn(&[u8], usize, &mut dyn FnMut(&KmerList<'_>) -> Result<()>) -> Result<()>;
+
 /// All super-k-mers of a run, by bucket. Each thread adds them through its own [`BucketWriter`].
 pub struct Buckets<'a> {
     k: usize,
-    /// Whether blocks are adjacency lists as text.
-    pub has_lists: bool,
+    /// Reader of the blocks, where they are adjacency lists.
+    pub lists: Option<ListReader>,
     /// Blocks of complete records.
     pub blocks: BucketBlocks<'a>,
 }
@@ -46,7 +57,7 @@ impl<'a> Buckets<'a> {
         scratch: &Path,
     ) -> Self {
         let (room, path) = (BlockMemory::Budget(budget, keep_free_bytes), scratch.join(FILE));
-        Self { k, has_lists: false, blocks: BucketBlocks::new(OPERATION, count, room, path) }
+        Self { k, lists: None, blocks: BucketBlocks::new(OPERATION, count, room, path) }
     }
 
     /// Creates the buckets of a part, with `memory_bytes` of memory and a scratch file of its own.
@@ -56,7 +67,7 @@ impl<'a> Buckets<'a> {
         let path = scratch.join(format!("{FILE}.{}.{number}", process::id()));
         Self {
             k,
-            has_lists: false,
+            lists: None,
             blocks: BucketBlocks::new(OPERATION, count, BlockMemory::Dedicated(memory_bytes), path),
         }
     }
@@ -67,21 +78,6 @@ impl<'a> Buckets<'a> {
     /// `Input` when one block per bucket does not fit in the budget.
     pub fn sink(&self) -> Result<BucketWriter<'_, 'a>> {
         Ok(BucketWriter { k: self.k, open: self.blocks.open()? })
-    }
-
-    /// Calls `take` for each adjacency list of a bucket.
-    ///
-    /// # Errors
-    /// `System`; errors of `take`.
-    pub fn each_list<K: Kmer>(
-        &self,
-        bucket: usize,
-        buffer: &mut Vec<u8>,
-        mut take: impl FnMut(&Adjacent<K>) -> Result<()>,
-    ) -> Result<()> {
-        self.blocks.each(bucket, buffer, |block| {
-            adjacency::each(&block[..block.len() - PADDING], self.k, &mut take)
-        })
     }
 
     /// Calls `take` for each super-k-mer of a bucket.

@@ -130,7 +130,8 @@ pub fn each_fragment(
     Ok(())
 }
 
-pub(crate) fn put_codes(codes: &[Base], bytes: &mut Vec<u8>) {
+/// Encodes bases.
+pub fn put_codes(codes: &[Base], bytes: &mut Vec<u8>) {
     bytes.extend((codes.len() as u32).to_le_bytes());
     put_packed(codes, bytes);
 }
@@ -171,15 +172,19 @@ pub(crate) fn put_spectrum(spectrum: &Spectrum, bytes: &mut Vec<u8>) {
 }
 
 /// Reads values from a byte slice one after another; each method fails where bytes are missing.
-pub(crate) struct ByteReader<'b>(pub(crate) &'b [u8]);
+pub struct ByteReader<'b>(pub &'b [u8]);
 
 impl<'b> ByteReader<'b> {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether no bytes remain.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Reads a fragment and appends its bases to `codes`.
-    pub(crate) fn fragment(&mut self, codes: &mut Vec<Base>) -> Result<FragmentSummary> {
+    ///
+    /// # Errors
+    /// `Defect` when bytes are missing.
+    pub fn fragment(&mut self, codes: &mut Vec<Base>) -> Result<FragmentSummary> {
         let [flags] = self.array()?;
         let piece = FragmentSummary {
             count_sum: self.u64()?,
@@ -201,11 +206,19 @@ impl<'b> ByteReader<'b> {
         Ok(bytes)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    /// Reads an array.
+    ///
+    /// # Errors
+    /// `Defect` when bytes are missing.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.bytes(N)?.try_into().map_err(|_| internal("bytes of a message are gone"))
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32> {
+    /// Reads a number.
+    ///
+    /// # Errors
+    /// `Defect` when bytes are missing.
+    pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
@@ -213,7 +226,11 @@ impl<'b> ByteReader<'b> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
+    /// Reads bases and appends them to `codes`.
+    ///
+    /// # Errors
+    /// `Defect` when bytes are missing.
+    pub fn codes(&mut self, codes: &mut Vec<Base>) -> Result<()> {
         let count = self.u32()? as usize;
         let end = codes.len() + count;
         unpack(self.bytes(count.div_ceil(PACKED))?, codes);

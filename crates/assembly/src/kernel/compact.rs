@@ -8,6 +8,7 @@
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::cpu::{Avx2, fastest};
+use serde::{Deserialize, Serialize};
 
 use crate::kernel::fragments::Fragments;
 use crate::kernel::glue::{End, NOWHERE};
@@ -27,7 +28,7 @@ const SLOTS_MORE: usize = TOGETHER + 1;
 const SEVERAL: End = NOWHERE - 1;
 
 /// Unit of which fragments are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Grain {
     /// A path, extended as far as it goes within the bucket.
     Path,

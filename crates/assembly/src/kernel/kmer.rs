@@ -334,6 +334,7 @@ impl<const N: usize> Kmer for Wide<N> {
 
 /// Runs `$work` with the narrowest k-mer type that has room for `$k` bases; no other code chooses
 /// it.
+#[macro_export]
 macro_rules! with_kmer {
     ($k:expr, $kmer:ident => $work:expr) => {
         match $k {
@@ -356,7 +357,7 @@ macro_rules! with_kmer {
         }
     };
 }
-pub(crate) use with_kmer;
+pub use with_kmer;
 
 /// Iterates over all k-mers of a sequence, left to right.
 pub fn kmers<K: Kmer>(codes: &[Base], k: usize) -> impl Iterator<Item = K> {

@@ -103,7 +103,7 @@ pub struct ReadCounts {
     /// Pairs of consecutive k-mers in reads.
     pub pairs: u64,
     /// Distinct k-mers that are followed by another one in a read, on the strand that was read.
-    /// Counted for the program of the paper only, like `edges`.
+    /// Counted with edges only, like `edges`.
     pub followed: u64,
     /// Distinct pairs of consecutive k-mers in reads, on the strand that was read.
     pub edges: u64,

@@ -331,7 +331,7 @@ pub(crate) fn stronger(
 
 /// Returns whether two sequences differ by at most `part` edits per base of the longer one;
 /// `second` is the reverse complement if `is_turned`.
-pub(crate) fn similar(first: &[Base], (second, is_turned): (&[Base], bool), part: f64) -> bool {
+pub fn similar(first: &[Base], (second, is_turned): (&[Base], bool), part: f64) -> bool {
     let longer = first.len().max(second.len());
     let most = (part * longer as f64) as usize;
     if first.len().abs_diff(second.len()) > most {

@@ -175,6 +175,7 @@ impl PartitionedBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::compact::Grain;
 
     #[test]
     fn a_bad_record_is_reported_with_its_number_in_the_complete_file() {
@@ -193,7 +194,8 @@ mod tests {
             is_followed: false,
             pairing: Pairing::NONE,
             input_bytes: 2300,
-            program: None,
+            grain: Grain::Path,
+            has_program: false,
         };
         let (division, progress) = (Division { params, parts: 3 }, Progress::default());
         let last = all.last().unwrap();

@@ -6,41 +6,41 @@
 //! Workers that keep their parts divide the reads once, and sample what they have. For other
 //! workers an additional round before takes a sample of the buckets.
 //!
-//! With the profile of the paper, engines whose shuffle takes text run its first stage as in the
-//! paper.
+//! On engines whose shuffle takes text, a method may have a first stage of text.
 
 mod compact;
 mod count;
 mod divide;
-mod pairs;
 mod part;
 mod place;
 mod remaining;
 mod remote;
 mod sample;
 mod superstep;
+mod text;
 mod vertices;
 mod worker;
 
 use std::cell::{Cell, OnceCell};
+use std::marker::PhantomData;
 
 use cuesta_core::Result;
-use cuesta_core::job::{Context, Request, parameters};
+use cuesta_core::job::{Context, Request};
 use cuesta_core::pages::release_freed;
 use cuesta_runtime::operation::OperationWorker;
 use cuesta_runtime::rounds::{Leader, Resources, Worker};
 use cuesta_runtime::sequential;
 
-use crate::params::AssembleParams;
+use crate::method::{Method, parameters};
 use crate::run::run_with;
 use compact::{CompactReads, CompactStored};
 use count::CountRecords;
-use pairs::CompactPairs;
 use place::PlaceReads;
 use remaining::ReturnVertices;
 use remote::RemoteWorkers;
 use sample::SampleReads;
 use superstep::RunSuperstep;
+use text::CompactText;
 use worker::WorkerParts;
 
 /// Number of a round in which parts store vertices or messages.
@@ -50,9 +50,9 @@ type Step = u64;
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
+pub fn lead<M: Method>(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> {
     request.require_inputs()?;
-    let _: AssembleParams = parameters(&request.parameters)?;
+    parameters::<M>(&request.parameters)?;
     let mut request = request.clone();
     if resources.keeps {
         // The process that does tasks is idle while it leads.
@@ -62,14 +62,15 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
         let context = Context::new(&request, rounds.progress());
         let steps = Cell::new(0);
         let records = OnceCell::new();
-        let remote = RemoteWorkers {
+        let remote = RemoteWorkers::<M> {
             rounds,
             context: &context,
             resources,
             steps: &steps,
             records: &records,
+            method: PhantomData,
         };
-        let mut response = run_with(&context, &remote)?;
+        let mut response = run_with::<M>(&context, &remote)?;
         response.counts.insert("parts", remote.parts(usize::MAX)? as u64);
         Ok(response)
     }))
@@ -80,11 +81,12 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
 ///
 /// # Errors
 /// `Input` naming the option.
-pub fn work(request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
-    let _: AssembleParams = parameters(&request.parameters)?;
+pub fn work<M: Method>(request: &Request, resources: Resources) -> Result<Box<dyn Worker>> {
+    parameters::<M>(&request.parameters)?;
     release_freed();
     let worker = OperationWorker::new(request, WorkerParts::new(request, resources));
     let worker = worker.with::<SampleReads>().with::<CompactReads>().with::<CompactStored>();
-    let worker = worker.with::<CompactPairs>().with::<RunSuperstep>().with::<ReturnVertices>();
+    let worker = worker.with::<CompactText<M>>().with::<RunSuperstep<M::Program>>();
+    let worker = worker.with::<ReturnVertices>();
     Ok(worker.with::<CountRecords>().with::<PlaceReads>().boxed())
 }

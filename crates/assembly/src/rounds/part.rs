@@ -6,13 +6,14 @@ use cuesta_core::budget::{Budget, Lease};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 
+use crate::buckets::Buckets;
 use crate::buckets::counting::{BucketCounts, Counting};
 use crate::buckets::open::BLOCK_BYTES_MIN;
-use crate::buckets::{Buckets, adjacency};
 use crate::kernel::codec;
 use crate::kernel::internal;
 use crate::kernel::scan::ReadCounts;
 use crate::kernel::spectrum::Spectrum;
+use crate::method::TextStage;
 use crate::stages::workers::{LevelParams, WorkerResults};
 
 /// Largest part of the memory that super-k-mers take; further ones go to scratch.
@@ -50,10 +51,10 @@ impl BucketPart {
     }
 
     /// Adds lines of a k-mer and its followers.
-    pub(super) fn take_pairs(&mut self, text: &[u8]) -> Result<()> {
+    pub(super) fn take_text(&mut self, text: &[u8], stage: &TextStage) -> Result<()> {
         let mut lists = vec![Vec::new(); self.filled.len()];
-        self.tally.add(&adjacency::add_lines(text, self.k, &mut lists)?);
-        self.buckets.has_lists = true;
+        self.tally.add(&(stage.lists)(text, self.k, &mut lists)?);
+        self.buckets.lists = Some(stage.each_list);
         let mut lists = lists.iter().enumerate().filter(|(_, list)| !list.is_empty());
         lists.try_for_each(|(bucket, list)| self.add(bucket, list))
     }
@@ -107,7 +108,7 @@ impl BucketPart {
         let min_count = params.min_count.ok_or_else(|| internal("no smallest count"))?;
         let bucket_bytes = self.buckets.blocks.bytes();
         let counted = self
-            .counting(budget, progress, |counting| counting.fragments(min_count, params.grain()))?;
+            .counting(budget, progress, |counting| counting.fragments(min_count, params.grain))?;
         let BucketCounts { fragments, spectrum, tally: edges } = counted;
         let mut tally = self.tally;
         tally.add(&edges);

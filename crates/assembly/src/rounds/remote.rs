@@ -1,6 +1,7 @@
 //! Workers of an engine, which do fragments and vertex programs in rounds.
 
 use std::cell::{Cell, OnceCell};
+use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use cuesta_core::budget::{Lease, human};
@@ -15,11 +16,11 @@ use super::Step;
 use super::compact::{CompactReads, CompactStored};
 use super::count::CountRecords;
 use super::divide::{DivideInput, Division};
-use super::pairs::CompactPairs;
 use super::place::{PlaceReads, PlaceShare, SourceShares};
 use super::remaining::ReturnVertices;
 use super::sample::SampleReads;
-use super::superstep::RunSuperstep;
+use super::superstep::{RunSuperstep, SUPERSTEPS};
+use super::text::CompactText;
 use super::vertices::{Vertices, forget};
 use super::worker::PackedResults;
 use crate::kernel::anchors::Anchors;
@@ -29,8 +30,9 @@ use crate::kernel::placements::Placements;
 use crate::kernel::sequences::Paths;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
-use crate::kernel::supersteps::control::Control;
 use crate::kernel::supersteps::part::spread;
+use crate::kernel::supersteps::program::{Control, VertexProgram};
+use crate::method::Method;
 use crate::pairs::{SolidSequences, place};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
@@ -57,7 +59,7 @@ const PLACED_SHARE_BYTES: u64 = 8 << 20;
 const PAIRS_PHASE: &str = "pairs";
 
 /// Workers that run rounds.
-pub(super) struct RemoteWorkers<'r, 'c> {
+pub(super) struct RemoteWorkers<'r, 'c, M> {
     pub(super) rounds: &'r Rounds,
     pub(super) context: &'c Context<'c>,
     pub(super) resources: Resources,
@@ -65,9 +67,10 @@ pub(super) struct RemoteWorkers<'r, 'c> {
     pub(super) steps: &'r Cell<Step>,
     /// Shares of the placed reads with their numbers of records, once counted.
     pub(super) records: &'r OnceCell<Vec<SourceShares>>,
+    pub(super) method: PhantomData<M>,
 }
 
-impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
+impl<'c, M: Method> Workers<'c> for RemoteWorkers<'_, 'c, M> {
     fn fragments(
         &self,
         params: &LevelParams,
@@ -80,23 +83,17 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         }
         let parts = self.parts(params.buckets())?;
         let (mut division, step) = (Division { params: *params, parts }, self.next_step());
-        let results = if self.resources.text && params.is_of_paper() {
+        let results = if let (true, Some(stage)) = (self.resources.text, M::TEXT) {
             let shares = self.shares(params)?;
-            let plan = self.dividing(CompactPairs { division, step }, shares, division);
-            self.rounds.run(plan, response)?
+            let operation = CompactText::<M> { division, step, method: PhantomData };
+            let plan = self.dividing(operation, shares, division);
+            self.rounds.run(RoundPlan { phase: stage.name.to_owned(), ..plan }, response)?
         } else {
             let inputs = self.inputs(params, solid.as_ref())?;
             drop(solid);
             self.compacted(&mut division, step, inputs, response)?
         };
-        let params = division.params;
-        let mut all = self.added(results)?;
-        if let Some(program) = params.program {
-            let mut control = Control::new(params.k, program);
-            all.fragments = self.program(&mut control, vec![None; parts], response)?;
-            all.traffic = Some(control.traffic);
-        }
-        Ok(all)
+        self.added(results)
     }
 
     fn place(
@@ -116,9 +113,19 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
         })
     }
 
-    fn supersteps(
+    fn joined<P: VertexProgram>(
         &self,
-        control: &mut Control,
+        control: &mut Control<P>,
+        params: &LevelParams,
+        _: Fragments<'c>,
+        response: &mut Response,
+    ) -> Result<Fragments<'c>> {
+        self.program(control, vec![None; self.parts(params.buckets())?], response)
+    }
+
+    fn simplified<P: VertexProgram>(
+        &self,
+        control: &mut Control<P>,
         paths: Paths<'c>,
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
@@ -131,7 +138,7 @@ impl<'c> Workers<'c> for RemoteWorkers<'_, 'c> {
     }
 }
 
-impl<'r, 'c> RemoteWorkers<'r, 'c> {
+impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
     /// Returns the number of parts for this many buckets.
     ///
     /// # Errors
@@ -317,17 +324,18 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
 
     /// Runs the supersteps of a program to its end; returns the remaining vertices. There is an
     /// input for each part.
-    fn program(
+    fn program<P: VertexProgram>(
         &self,
-        control: &mut Control,
+        control: &mut Control<P>,
         mut inputs: Vec<Option<Vec<u8>>>,
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
         let (k, parts) = (control.k, inputs.len());
         let mut state = State::new(self.resources, &self.context.request.scratch);
-        while let Some(order) = control.order() {
+        while let Some(order) = control.program.order() {
             let vertices = Vertices { k, parts, step: self.next_step() };
-            let plan = RoundPlan::new(RunSuperstep { vertices, order }, inputs);
+            let operation = RunSuperstep::<P> { vertices, is_first: control.is_first(), order };
+            let plan = RoundPlan::new(operation, inputs);
             let aggregates = self.rounds.combined(RoundPlan { parts, ..plan }, response)?;
             control.advance(&aggregates.ok_or_else(|| internal("no part told anything"))?)?;
             forget(&mut state, vertices.step - 1, parts)?;
@@ -335,7 +343,7 @@ impl<'r, 'c> RemoteWorkers<'r, 'c> {
         }
         let vertices = Vertices { k, parts, step: self.next_step() };
         let plan = RoundPlan::new(ReturnVertices(vertices), vec![(); parts]);
-        let phase = RunSuperstep::NAME.to_owned();
+        let phase = SUPERSTEPS.to_owned();
         let results = self.rounds.run(RoundPlan { phase, ..plan }, response)?;
         forget(&mut state, vertices.step - 1, parts)?;
         Ok(self.added(results)?.fragments)

@@ -56,7 +56,7 @@ pub(super) fn compacted(
     let part = state.complete(number, params)?;
     let _lease = part.lease(&request.budget)?;
     let results = part.results(params, &request.budget, progress)?;
-    if params.program.is_none() {
+    if !params.has_program {
         return Ok(PackedResults::of(&results));
     }
     let vertices = spread(&results.fragments, parts)?;

@@ -11,8 +11,9 @@ use cuesta_runtime::parallel::{self, lock};
 use crate::kernel::fragments::Fragments;
 use crate::kernel::glue::{self, ChainCodes, End, Link, NOWHERE};
 use crate::kernel::internal;
-use crate::kernel::kmer::{Base, Kmer};
+use crate::kernel::kmer::{Base, Kmer, with_kmer};
 use crate::kernel::sequences::Paths;
+use crate::kernel::simplify::PathGraph;
 
 /// Approximate number of tasks into which fragments are divided, and the least and most fragments
 /// of each.
@@ -27,6 +28,22 @@ const PARTS: usize = 64;
 /// Part of the free memory in which ends are sorted: all ends at once if they fit, else in passes.
 const SORTED: u64 = 4;
 
+/// Returns the graph of the unitigs of fragments.
+///
+/// # Errors
+/// As for its parts: `Input` when they do not fit in the budget; `Defect`.
+pub fn graph<'a>(
+    fragments: Fragments<'_>,
+    k: usize,
+    (budget, threads): (&'a Budget, usize),
+) -> Result<PathGraph<'a>> {
+    with_kmer!(k, K => {
+        let unitigs = unitigs::<K>(&fragments, k, (budget, threads))?;
+        drop(fragments);
+        PathGraph::new::<K>(unitigs.sorted(k, budget)?, k, budget)
+    })
+}
+
 /// Joins fragments into unitigs: two fragments that are open at the same k-mer share it.
 ///
 /// A chain is followed from the one of its two ends that comes first, and chains are added in the
@@ -34,7 +51,7 @@ const SORTED: u64 = 4;
 ///
 /// # Errors
 /// `Input` when the unitigs do not fit in the budget.
-pub fn unitigs<'a, K: Kmer>(
+fn unitigs<'a, K: Kmer>(
     fragments: &Fragments<'_>,
     k: usize,
     (budget, threads): (&'a Budget, usize),

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::first_stage::FirstStage;
 use crate::kernel::simplify::Removed;
 use crate::kernel::spectrum::Fit;
-use crate::kernel::supersteps::control::Traffics;
+use crate::kernel::supersteps::program::Traffics;
+use crate::method::MethodFacts;
 use crate::pairs::PairFacts;
 
 /// Results for a size of k-mers.
@@ -26,9 +26,9 @@ pub struct Level {
     /// Letters of the longest read, of the first size, where sizes of k-mers are chosen by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_read: Option<u64>,
-    /// Size of the first stage of the paper, with its profile.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_stage: Option<FirstStage>,
+    /// Numbers of the method, if it has any.
+    #[serde(flatten)]
+    pub facts: MethodFacts,
     /// Traffic of vertex programs, where any run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffics>,

@@ -18,7 +18,7 @@ use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{ReadCounts, ReadCutter, Scanner};
 use crate::kernel::sequences::{Paths, SequenceSource};
 use crate::kernel::simplify::PathGraph;
-use crate::kernel::supersteps::control::Control;
+use crate::kernel::supersteps::program::{Control, VertexProgram};
 use crate::pairs::{SolidSequences, place};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::workers::{LevelParams, WorkerResults, Workers};
@@ -69,21 +69,14 @@ impl<'c> Workers<'c> for Local<'c> {
                 Some(min_count) => min_count,
                 None => counting.sample()?.fit(params.k).min_count,
             };
-            let counted = counting.fragments(min_count, params.grain())?;
+            let counted = counting.fragments(min_count, params.grain)?;
             Ok(((counted, min_count), bucket_bytes, bucket_numbers.len() as u64))
         })?;
         let BucketCounts { fragments, mut spectrum, tally: edges } = counted;
         spectrum.add_many(1, tally.singles);
         tally.add(&edges);
         drop(buckets);
-        let mut results =
-            WorkerResults { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None };
-        if let Some(program) = params.program {
-            let mut control = Control::new(params.k, program);
-            results.fragments = self.program(&mut control, results.fragments, response)?;
-            results.traffic = Some(control.traffic);
-        }
-        Ok(results)
+        Ok(WorkerResults { fragments, spectrum, min_count, bucket_bytes, tally, traffic: None })
     }
 
     fn place(
@@ -102,9 +95,19 @@ impl<'c> Workers<'c> for Local<'c> {
         })
     }
 
-    fn supersteps(
+    fn joined<P: VertexProgram>(
         &self,
-        control: &mut Control,
+        control: &mut Control<P>,
+        _: &LevelParams,
+        fragments: Fragments<'c>,
+        response: &mut Response,
+    ) -> Result<Fragments<'c>> {
+        self.program(control, fragments, response)
+    }
+
+    fn simplified<P: VertexProgram>(
+        &self,
+        control: &mut Control<P>,
         paths: Paths<'c>,
         response: &mut Response,
     ) -> Result<Fragments<'c>> {
@@ -145,9 +148,9 @@ impl<'c> Local<'c> {
         Some(self.repeated.get_or_init(|| filter))
     }
 
-    fn program(
+    fn program<P: VertexProgram>(
         &self,
-        control: &mut Control,
+        control: &mut Control<P>,
         vertices: impl SequenceSource,
         response: &mut Response,
     ) -> Result<Fragments<'c>> {

@@ -1,7 +1,6 @@
 //! Stages of one size of k-mers: fragments by the workers, then joining and simplification.
 
 pub mod checkpoint;
-pub mod first_stage;
 mod indexed_contigs;
 mod joining;
 pub mod level;
@@ -19,14 +18,15 @@ use cuesta_core::job::{Context, Response, timed};
 use crate::buckets::open::bucket_bits_max;
 use crate::pairs::SolidSequences;
 use checkpoint::stage::StageCheckpoint;
-use first_stage::FirstStage;
 use level::Level;
 use workers::{LevelParams, WorkerResults, Workers};
 
-use crate::kernel::kmer::Kmer;
+use crate::kernel::compact::Grain;
+use crate::kernel::kmer::with_kmer;
 use crate::kernel::simplify::{PathGraph, Rules};
-use crate::kernel::supersteps::control::{Control, add_traffic};
-use crate::params::{Plan, Profile};
+use crate::kernel::supersteps::program::{Control, VertexProgram, add_traffic};
+use crate::method::Method;
+use crate::params::Plan;
 use cuesta_input::reads::input_bytes;
 
 /// Bases in a bucket: its table fits in a second-level cache.
@@ -41,11 +41,13 @@ const OPEN_PART: u64 = 8;
 const LATER_MIN_COUNT: u32 = 2;
 
 /// Stage of a run: a single size of k-mers.
-pub struct Stage<'p, 'c> {
+pub struct Stage<'p, 'c, M> {
     /// Context of the run.
     pub context: &'c Context<'c>,
     /// Plan of the run.
     pub plan: &'p Plan,
+    /// Method of the run.
+    pub method: &'p M,
     /// Bases in a k-mer.
     pub k: usize,
     /// Whether all k-mers come from solid sequences; no errors are removed then.
@@ -54,12 +56,12 @@ pub struct Stage<'p, 'c> {
     pub checkpoint: Option<StageCheckpoint<'p>>,
 }
 
-impl<'c> Stage<'_, 'c> {
+impl<'c, M: Method> Stage<'_, 'c, M> {
     /// Returns the simplified graph, and the report on this size.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
-    pub fn run<K: Kmer>(
+    pub fn run(
         &self,
         workers: &impl Workers<'c>,
         solid: Option<SolidSequences<'c>>,
@@ -71,13 +73,9 @@ impl<'c> Stage<'_, 'c> {
             self.results(workers, &params, solid, response)?;
         let graph = timed(response, "glue", || {
             let count = fragments.len() as u64;
-            let unitigs = joining::unitigs::<K>(&fragments, k, (budget, threads))?;
-            drop(fragments);
-            let graph = PathGraph::new::<K>(unitigs.sorted(k, budget)?, k, budget)?;
-            Ok((graph, 0, count))
+            Ok((joining::graph(fragments, k, (budget, threads))?, 0, count))
         })?;
-        // The paper's chains end before a branch; unitigs extend up to it.
-        let joined = if params.is_of_paper() { Some(graph.joined::<K>()?) } else { None };
+        let joined = if M::GRAIN == Grain::Kmer { Some(extended(&graph)?) } else { None };
         let unitigs = joined.as_ref().unwrap_or(&graph);
         let level = Level {
             k,
@@ -88,7 +86,7 @@ impl<'c> Stage<'_, 'c> {
             read_bases: tally.bases,
             longest_read: (self.plan.is_chosen && k == self.plan.kmer_sizes[0])
                 .then_some(tally.longest),
-            first_stage: params.is_of_paper().then(|| FirstStage::of(k, &tally)),
+            facts: self.method.facts(k, &tally),
             traffic,
             unitigs: unitigs.paths.len(),
             rounds: Vec::new(),
@@ -103,24 +101,22 @@ impl<'c> Stage<'_, 'c> {
             Ok(((), bytes, unitigs.paths.len() as u64))
         })?;
         drop(joined);
-        let options = &self.plan.options;
-        if self.only_solid || options.profile == Profile::None {
+        let (program, rules) = (self.method.simplifying(k), self.plan.options.rules(k));
+        if self.only_solid || program.is_none() && rules.is_none() {
             return Ok((graph, level));
         }
         if let Some(checkpoint) = &self.checkpoint
             && let Some((paths, level)) = checkpoint.load_paths(budget)?
         {
-            return Ok((PathGraph::new::<K>(paths, k, budget)?, level));
+            return Ok((with_kmer!(k, K => PathGraph::new::<K>(paths, k, budget))?, level));
         }
-        let (graph, level) = match options.simplifying(k) {
-            Some(program) => {
+        let (graph, level) = match (program, rules) {
+            (Some(program), _) => {
                 let control = Control::new(k, program);
-                self.simplified::<K>(workers, control, (graph, level), response)?
+                self.simplified(workers, control, (graph, level), response)?
             }
-            None => match options.rules(k) {
-                Some(rules) => simplified_locally::<K>(&rules, (graph, level), response)?,
-                None => (graph, level),
-            },
+            (None, Some(rules)) => simplified_locally(&rules, (graph, level), response)?,
+            (None, None) => (graph, level),
         };
         if let Some(checkpoint) = &self.checkpoint {
             timed(response, "checkpoint", || {
@@ -138,31 +134,37 @@ impl<'c> Stage<'_, 'c> {
         solid: Option<SolidSequences<'c>>,
         response: &mut Response,
     ) -> Result<WorkerResults<'c>> {
-        let Some(checkpoint) = &self.checkpoint else {
-            return workers.fragments(params, solid, None, response);
-        };
-        if let Some(results) = checkpoint.load_results(self.context.budget)? {
+        let checkpoint = self.checkpoint.as_ref();
+        if let Some(checkpoint) = checkpoint
+            && let Some(results) = checkpoint.load_results(self.context.budget)?
+        {
             return Ok(results);
         }
-        let results = workers.fragments(params, solid, Some(checkpoint), response)?;
-        timed(response, "checkpoint", || Ok((checkpoint.save_results(&results)?, 0, 0)))?;
+        let mut results = workers.fragments(params, solid, checkpoint, response)?;
+        if let Some(program) = self.method.joining(self.k) {
+            let mut control = Control::new(self.k, program);
+            results.fragments =
+                workers.joined(&mut control, params, results.fragments, response)?;
+            results.traffic = Some(control.traffic);
+        }
+        if let Some(checkpoint) = checkpoint {
+            timed(response, "checkpoint", || Ok((checkpoint.save_results(&results)?, 0, 0)))?;
+        }
         Ok(results)
     }
 
     /// Simplifies the graph with workers, in supersteps.
-    fn simplified<K: Kmer>(
+    fn simplified(
         &self,
         workers: &impl Workers<'c>,
-        mut control: Control,
+        mut control: Control<M::Program>,
         (graph, mut level): (PathGraph<'c>, Level),
         response: &mut Response,
     ) -> Result<(PathGraph<'c>, Level)> {
-        let (k, budget) = (self.k, self.context.budget);
-        let remaining = workers.supersteps(&mut control, graph.paths, response)?;
-        let threads = self.context.request.threads;
-        let paths = joining::unitigs::<K>(&remaining, k, (budget, threads))?;
-        let graph = PathGraph::new::<K>(paths.sorted(k, budget)?, k, budget)?;
-        level.rounds = control.rounds;
+        let remaining = workers.simplified(&mut control, graph.paths, response)?;
+        let resources = (self.context.budget, self.context.request.threads);
+        let graph = joining::graph(remaining, self.k, resources)?;
+        level.rounds = control.program.rounds().to_vec();
         add_traffic(level.traffic.get_or_insert_default(), &control.traffic);
         Ok((graph, level))
     }
@@ -184,19 +186,25 @@ impl<'c> Stage<'_, 'c> {
             is_followed: self.plan.kmer_sizes.iter().any(|&size| size > self.k),
             pairing: options.pairing(),
             input_bytes,
-            program: options.joining(self.k),
+            grain: M::GRAIN,
+            has_program: self.method.joining(self.k).is_some(),
         })
     }
 }
 
+/// Returns the graph whose chains extend up to branches.
+fn extended<'c>(graph: &PathGraph<'c>) -> Result<PathGraph<'c>> {
+    with_kmer!(graph.k, K => graph.joined::<K>())
+}
+
 /// Simplifies the graph with one thread.
-fn simplified_locally<'c, K: Kmer>(
+fn simplified_locally<'c>(
     rules: &Rules,
     (mut graph, mut level): (PathGraph<'c>, Level),
     response: &mut Response,
 ) -> Result<(PathGraph<'c>, Level)> {
     timed(response, "simplify", || {
-        level.rounds = graph.simplify::<K>(rules)?;
+        level.rounds = with_kmer!(graph.k, K => graph.simplify::<K>(rules))?;
         Ok(((), 0, level.unitigs as u64))
     })?;
     Ok((graph, level))

@@ -8,17 +8,17 @@ use cuesta_runtime::parallel;
 
 use crate::kernel::fragments::Fragments;
 use crate::kernel::sequences::SequenceSource;
-use crate::kernel::supersteps::control::{Aggregates, Control, SuperstepOrder};
 use crate::kernel::supersteps::messages::Outbox;
 use crate::kernel::supersteps::part::{VERTEX_BYTES, VertexPart, spread};
+use crate::kernel::supersteps::program::{Aggregates, Control, VertexProgram};
 
 /// Runs a program with a part for each thread of this process; returns the remaining vertices.
 ///
 /// # Errors
 /// `Input` when the vertices do not fit in the budget; `Cancelled`.
-pub fn run<'c>(
+pub fn run<'c, P: VertexProgram>(
     context: &Context<'c>,
-    control: &mut Control,
+    control: &mut Control<P>,
     vertices: impl SequenceSource,
 ) -> Result<Fragments<'c>> {
     let (threads, budget) = (context.request.threads, context.budget);
@@ -31,8 +31,8 @@ pub fn run<'c>(
     let parts: Vec<_> = blocks.iter().map(begin).collect::<Result<_>>()?;
     drop(blocks);
     let mut sent: Vec<Outbox> = Vec::new();
-    while let Some(order) = control.order() {
-        let aggregates = superstep(context, &parts, &order, &mut sent)?;
+    while let Some(order) = control.program.order() {
+        let aggregates = superstep::<P>(context, &parts, &order, &mut sent)?;
         control.advance(&aggregates)?;
     }
     drop(lease);
@@ -48,16 +48,16 @@ type Place = Mutex<(VertexPart, Option<(Outbox, Aggregates)>)>;
 
 /// Runs a superstep of all parts: each receives its messages and sends more; returns the summed
 /// reports.
-fn superstep(
+fn superstep<P: VertexProgram>(
     context: &Context<'_>,
     parts: &[Place],
-    order: &SuperstepOrder,
+    order: &P::Order,
     sent: &mut Vec<Outbox>,
 ) -> Result<Aggregates> {
     let step = |_: &mut (), index: usize| {
         let (part, output) = &mut *parallel::lock(&parts[index]);
         let messages: Vec<&[u8]> = sent.iter().map(|out| &out.parts[index][..]).collect();
-        *output = Some(part.step(order, &messages)?);
+        *output = Some(part.step::<P>(order, &messages)?);
         context.progress.advance(0)
     };
     parallel::run(parts.len(), parts.len(), || (), step, |_| {})?;

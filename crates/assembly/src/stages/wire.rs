@@ -10,7 +10,7 @@ use crate::kernel::internal;
 use crate::kernel::kmer::Base;
 use crate::kernel::scan::ReadCounts;
 use crate::kernel::spectrum::Spectrum;
-use crate::kernel::supersteps::control::Traffic;
+use crate::kernel::supersteps::program::Traffic;
 use crate::pairs::{SolidFacts, SolidSequences};
 
 /// Encodes solid sequences.

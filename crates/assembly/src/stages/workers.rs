@@ -12,7 +12,7 @@ use crate::kernel::scan::ReadCounts;
 use crate::kernel::sequences::Paths;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Spectrum;
-use crate::kernel::supersteps::control::{Control, Program, Traffics};
+use crate::kernel::supersteps::program::{Control, Traffics, VertexProgram};
 use crate::pairs::SolidSequences;
 use cuesta_input::reads::Pairing;
 
@@ -35,21 +35,14 @@ pub struct LevelParams {
     pub pairing: Pairing,
     /// Approximate bytes of the reads.
     pub input_bytes: u64,
-    /// Vertex program that joins the fragments of buckets; one machine joins them where absent.
-    pub program: Option<Program>,
+    /// Unit of fragments.
+    pub grain: Grain,
+    /// Whether workers retain the fragments of buckets as vertices, which a program joins; else one
+    /// machine joins them.
+    pub has_program: bool,
 }
 
 impl LevelParams {
-    /// Returns the unit of fragments.
-    pub fn grain(&self) -> Grain {
-        if self.is_of_paper() { Grain::Kmer } else { Grain::Path }
-    }
-
-    /// Returns whether chains are compressed as in the paper.
-    pub fn is_of_paper(&self) -> bool {
-        matches!(self.program, Some(Program::Compress(_)))
-    }
-
     /// Returns the number of buckets.
     pub fn buckets(&self) -> usize {
         1 << self.bits
@@ -68,7 +61,7 @@ pub struct WorkerResults<'c> {
     pub bucket_bytes: u64,
     /// Counts of the reads.
     pub tally: ReadCounts,
-    /// Traffic of the vertex program, where one compressed chains.
+    /// Traffic of the vertex program, where one joined the fragments.
     pub traffic: Option<Traffics>,
 }
 
@@ -97,14 +90,27 @@ pub trait Workers<'c> {
         response: &mut Response,
     ) -> Result<Placements>;
 
-    /// Runs a program of supersteps on `paths`; returns the remaining vertices. `control` has the
-    /// traffic afterwards.
+    /// Runs a program on the fragments of a level, or those that workers have retained; returns the
+    /// remaining vertices. `control` has the traffic afterwards.
     ///
     /// # Errors
     /// `Input`, `System`, `Cancelled`.
-    fn supersteps(
+    fn joined<P: VertexProgram>(
         &self,
-        control: &mut Control,
+        control: &mut Control<P>,
+        params: &LevelParams,
+        fragments: Fragments<'c>,
+        response: &mut Response,
+    ) -> Result<Fragments<'c>>;
+
+    /// Runs a program on `paths`; returns the remaining vertices. `control` has the traffic
+    /// afterwards.
+    ///
+    /// # Errors
+    /// `Input`, `System`, `Cancelled`.
+    fn simplified<P: VertexProgram>(
+        &self,
+        control: &mut Control<P>,
         paths: Paths<'c>,
         response: &mut Response,
     ) -> Result<Fragments<'c>>;

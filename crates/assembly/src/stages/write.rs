@@ -335,10 +335,6 @@ pub fn stats(
         ("unitigs", levels.last().map_or(0, |level| level.unitigs as u64)),
         ("kmers", levels.last().map_or(0, |level| level.solid)),
     ]);
-    if let Some(first) = levels.first().and_then(|level| level.first_stage) {
-        counts.insert("pair_text_bytes", first.pair_bytes);
-        counts.insert("adjacency_text_bytes", first.adjacency_bytes);
-    }
     Ok(counts)
 }
 

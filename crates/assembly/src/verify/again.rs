@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuesta_core::job::Request;
+use cuesta_core::job::{Request, Response};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::removal::ScratchFolder;
@@ -16,11 +16,16 @@ use crate::stages::write::BEFORE_FOLDER;
 const FOLDER: &str = "again";
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Runs the workload again in scratch; returns the name of a file of the answer that differs.
+/// Runs the workload again in scratch, by `run`; returns the name of a file of the answer that
+/// differs.
 ///
 /// # Errors
 /// Errors of the run; `System`.
-pub fn differing_file(request: &Request, progress: &Progress) -> Result<Option<PathBuf>> {
+pub fn differing_file(
+    request: &Request,
+    progress: &Progress,
+    run: fn(&Request, &Progress) -> Result<Response>,
+) -> Result<Option<PathBuf>> {
     let folder = ScratchFolder::make(&request.scratch, FOLDER)
         .map_err(|cause| failed(&request.scratch.join(FOLDER), &cause))?;
     let output = folder.path().to_owned();
@@ -30,7 +35,7 @@ pub fn differing_file(request: &Request, progress: &Progress) -> Result<Option<P
         parameters.remove("resume");
     }
     let again = Request { output: output.clone(), parameters, ..request.clone() };
-    let difference = crate::run::run(&again, progress).and_then(|_| {
+    let difference = run(&again, progress).and_then(|_| {
         let names = files(&output, Path::new(""))?;
         for name in &names {
             if !are_same(&output.join(name), &request.output.join(name))? {

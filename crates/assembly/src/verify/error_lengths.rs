@@ -44,8 +44,7 @@ impl ErrorLengths {
                 times: 10.0,
                 is_even: false,
             }),
-            // The programs of the paper are run again.
-            Profile::Paper | Profile::None => None,
+            Profile::None => None,
         }
     }
 }

@@ -50,9 +50,9 @@ use cuesta_input::reads::input_bytes;
 use serde_json::Value;
 
 use crate::kernel::kmer::with_kmer;
-use crate::params::{Plan, Profile};
+use crate::method::Method;
+use crate::params::Plan;
 use crate::run;
-use crate::stages::first_stage;
 use crate::stages::level::Level;
 use crate::stages::scaffold_rows::ScaffoldNumbers;
 use crate::stages::write::{
@@ -80,12 +80,39 @@ const LATER_MIN_COUNT: u32 = 2;
 ///
 /// # Errors
 /// `Input` when a file cannot be read or memory is too little; `System`; `Cancelled`.
-pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
+pub fn verify<M: Method>(request: &Request, progress: &Progress) -> Result<Verdict> {
     // Returns memory to the system that the run before has freed.
     release_freed();
     let context = Context::new(request, progress);
-    let mut plan = run::plan(&context)?;
+    let (plan, method) = run::plan::<M>(&context)?;
     let claimed = claimed_levels(&request.output)?;
+    let repetition = || -> Result<Option<String>> {
+        if let Some(name) = again::differing_file(request, progress, run::run::<M>)? {
+            return Ok(Some(wrong_file(&name)));
+        }
+        for level in &claimed {
+            let fault = method.fault((level.k, &level.facts), request, progress)?;
+            if fault.is_some() {
+                return Ok(fault);
+            }
+        }
+        Ok(None)
+    };
+    let has_programs = method.joining(plan.kmer_sizes[0]).is_some();
+    verified(&context, plan, &claimed, has_programs.then_some(&repetition))
+}
+
+/// Repetition of a run; returns a fault of the answer in words.
+type Repetition<'v> = &'v (dyn Fn() -> Result<Option<String>> + Sync);
+
+/// Verifies an answer; by repetition where vertex programs join chains and remove errors.
+fn verified(
+    context: &Context<'_>,
+    mut plan: Plan,
+    claimed: &[Level],
+    repetition: Option<Repetition<'_>>,
+) -> Result<Verdict> {
+    let (request, progress) = (context.request, context.progress);
     if let Some(longest) = claimed.first().and_then(|level| level.longest_read) {
         // The proof of the first size compares this length with the reads.
         plan.choose(longest);
@@ -99,9 +126,10 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         }
     };
     let verification = Verification {
-        context: &context,
+        context,
         plan: &plan,
-        claimed: &claimed,
+        claimed,
+        repetition,
         chosen,
         amount,
         faults: Faults::default(),
@@ -155,6 +183,8 @@ struct Verification<'v, 'a> {
     plan: &'v Plan,
     /// Levels that `stats.json` claims.
     claimed: &'v [Level],
+    /// Repetition of the run, where vertex programs join chains and remove errors.
+    repetition: Option<Repetition<'v>>,
     chosen: Chosen,
     amount: u64,
     faults: Faults,
@@ -191,7 +221,7 @@ impl Verification<'_, '_> {
     /// Returns how often all reads are placed on a graph, by the claims of the answer: for bridges
     /// after each size of k-mers that is counted in reads, and for scaffolds.
     fn placings(&self) -> usize {
-        if self.has_programs() {
+        if self.repetition.is_some() {
             return 0;
         }
         let (options, levels) = (&self.plan.options, self.claimed);
@@ -210,10 +240,9 @@ impl Verification<'_, '_> {
         if let Some(wrong) = self.faults.first() {
             state.wrong = Some(wrong.to_owned());
         }
-        let mut verdict = if self.has_programs() {
-            self.verdict_by_repetition(&mut state)?
-        } else {
-            self.verdict_by_numbers(&mut state)?
+        let mut verdict = match self.repetition {
+            Some(repetition) => self.verdict_by_repetition(repetition, &mut state)?,
+            None => self.verdict_by_numbers(&mut state)?,
         };
         let unitigs = state.levels.last().map_or(0, |level| level.unitigs as u64);
         verdict.counts.insert("unitigs", unitigs);
@@ -224,12 +253,14 @@ impl Verification<'_, '_> {
     }
 
     /// Runs the vertex programs again, and compares all their files.
-    fn verdict_by_repetition(&self, state: &mut State) -> Result<Verdict> {
-        let request = self.context.request;
+    fn verdict_by_repetition(
+        &self,
+        repetition: &dyn Fn() -> Result<Option<String>>,
+        state: &mut State,
+    ) -> Result<Verdict> {
         if self.is_full() {
-            let differing = again::differing_file(request, self.context.progress)?;
-            state.require(differing.is_none(), || wrong_file(&differing.unwrap_or_default()));
-            self.first_stage(state)?;
+            let fault = repetition()?;
+            state.require(fault.is_none(), || fault.unwrap_or_default());
         }
         let mut digest = answer::digest_of_graph(&self.output(GRAPH_FILE), state.digest)?;
         let scaffolds = self.output(SCAFFOLDS_FILE);
@@ -239,19 +270,6 @@ impl Verification<'_, '_> {
         }
         let verdict = Verdict::new(digest, digest, METHOD_AGAIN);
         Ok(verdict.covers(&FILES).covers(&[BEFORE_FOLDER]).covers(optional))
-    }
-
-    /// Recounts the size of the paper's first stage by another method.
-    fn first_stage(&self, state: &mut State) -> Result<()> {
-        let of_paper = self.claimed.iter().filter(|_| self.plan.options.profile == Profile::Paper);
-        for level in of_paper {
-            let (request, progress) = (self.context.request, self.context.progress);
-            let recounted = first_stage::recounted(request, level.k, progress)?;
-            state.require(level.first_stage == Some(recounted), || {
-                "the first stage of the paper would have moved something else".to_owned()
-            });
-        }
-        Ok(())
     }
 
     /// Verifies the statistics, and that no unexpected files are in the answer.

@@ -20,6 +20,7 @@ use crate::kernel::kmer::Kmer;
 use crate::kernel::placements::Placements;
 use crate::kernel::sequences;
 use crate::kernel::simplify::PathGraph;
+use crate::method::MethodFacts;
 use crate::pairs::{self, PairFacts, SolidSequences, place, scaffolds};
 use crate::run;
 use crate::stages::level::Level;
@@ -97,7 +98,7 @@ impl<'a> Verification<'_, 'a> {
             let rounds = bounds.map_or(Vec::new(), |bounds| paths.simplify(&bounds));
             Ok((paths, rounds))
         };
-        let (is_same, simplified) = if self.has_programs() {
+        let (is_same, simplified) = if self.repetition.is_some() {
             (compared()?, None)
         } else {
             let threads = self.context.request.threads;
@@ -144,11 +145,6 @@ impl<'a> Verification<'_, 'a> {
     /// Returns the size of k-mers in the plan that follows one.
     fn later(&self, k: usize) -> Option<usize> {
         self.plan.kmer_sizes.iter().copied().find(|&size| size > k)
-    }
-
-    /// Returns whether vertex programs join chains and remove errors.
-    pub fn has_programs(&self) -> bool {
-        self.plan.options.joining(self.plan.kmer_sizes[0]).is_some()
     }
 
     /// Returns whether read pairs are placed.
@@ -268,7 +264,7 @@ impl<'a> Verification<'_, 'a> {
             read_bases: proven.read_bases,
             longest_read: (self.plan.is_chosen && before.is_none())
                 .then(|| self.longest_read(claimed, proven)),
-            first_stage: None,
+            facts: MethodFacts::new(),
             traffic: None,
             unitigs: proven.text.len(),
             rounds: Vec::new(),

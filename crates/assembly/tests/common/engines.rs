@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cuesta_assembly::method::Method;
 use cuesta_assembly::rounds::{lead, work};
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
@@ -47,9 +48,9 @@ impl Place {
     }
 
     /// Returns the files of the native answer.
-    pub fn native(&self, parameters: &Value) -> BTreeMap<String, Vec<u8>> {
+    pub fn native<M: Method>(&self, parameters: &Value) -> BTreeMap<String, Vec<u8>> {
         let request = self.request("native", parameters);
-        cuesta_assembly::run(&request, &Progress::default()).unwrap();
+        cuesta_assembly::run::<M>(&request, &Progress::default()).unwrap();
         files(&request.output)
     }
 
@@ -92,18 +93,23 @@ pub fn divided(request: &Request, resources: Resources) -> (Request, Request, Re
 }
 
 /// Runs on workers that keep no state, do tasks twice and die.
-pub fn by_chance(request: &Request, resources: Resources, seed: u64) -> Result<Response> {
+pub fn by_chance<M: Method>(
+    request: &Request,
+    resources: Resources,
+    seed: u64,
+) -> Result<Response> {
     let (leading, working, resources) = divided(request, resources);
-    let engine =
-        RandomEngine { worker: &|| work(&working, resources), chance: Stream::new(seed, 0) };
-    engine.run(lead(&leading, resources)?.as_mut(), &Progress::default())
+    let worker = || work::<M>(&working, resources);
+    let engine = RandomEngine { worker: &worker, chance: Stream::new(seed, 0) };
+    engine.run(lead::<M>(&leading, resources)?.as_mut(), &Progress::default())
 }
 
 /// Runs on workers that keep their parts.
-pub fn by_ranks(request: &Request, resources: Resources) -> Result<Response> {
+pub fn by_ranks<M: Method>(request: &Request, resources: Resources) -> Result<Response> {
     let (leading, working, resources) = divided(request, resources);
-    let workers: Result<Vec<_>> = (0..resources.slots).map(|_| work(&working, resources)).collect();
-    ranks::run(lead(&leading, resources)?.as_mut(), &mut workers?)
+    let workers: Result<Vec<_>> =
+        (0..resources.slots).map(|_| work::<M>(&working, resources)).collect();
+    ranks::run(lead::<M>(&leading, resources)?.as_mut(), &mut workers?)
 }
 
 pub fn resources(slots: usize, memory_bytes: u64) -> Resources {
@@ -138,4 +144,14 @@ pub fn pairs_with_errors(bases: usize) -> Vec<String> {
         }
     }
     reads
+}
+
+/// Returns reads of a genome that is long enough for a peak of counts, and for blocks that do not
+/// fit.
+pub fn long_reads(bases: u64) -> Vec<String> {
+    let chance = Stream::new(3, 4);
+    let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
+    let genome: String = (0..bases).map(letter).collect();
+    let last = genome.len() - 100;
+    (0..last).step_by(4).map(|start| genome[start..start + 100].to_owned()).collect()
 }

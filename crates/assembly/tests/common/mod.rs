@@ -2,6 +2,8 @@
 #![allow(missing_docs, dead_code, clippy::unwrap_used)]
 
 pub mod engines;
+pub mod mutants;
+pub mod unitigs;
 
 use std::ops::Range;
 use std::path::Path;

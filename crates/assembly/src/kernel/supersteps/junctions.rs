@@ -6,9 +6,9 @@
 
 use cuesta_core::Result;
 
-use super::control::{RemovalKind, SuperstepOrder};
 use super::messages::{Message, MessageKind, Name, Outbox, Side, put_edge};
 use super::part::{Vertex, VertexPart, hashed, join_ends};
+use super::simplifying::{RemovalKind, SuperstepOrder};
 use crate::kernel::codec::{self, ByteReader};
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
@@ -139,35 +139,23 @@ impl JunctionEnd {
 }
 
 impl VertexPart {
-    /// Sends each end to its junction; with the measures of its path, if paths are judged.
-    pub(super) fn send_ends(
-        &mut self,
-        kind: Option<RemovalKind>,
-        order: &SuperstepOrder,
-        out: &mut Outbox,
-    ) -> u64 {
-        let length_max = match (kind, &order.rules) {
-            (Some(RemovalKind::Tips), Some(rules)) => rules.tip,
-            (Some(RemovalKind::Bubbles), Some(rules)) => rules.bubble,
-            _ => 0,
-        };
+    /// Sends each end to its junction; if paths are judged, with the measures of its path, and the
+    /// bases of those that are shorter than `compared`.
+    pub fn send_ends(&self, compared: Option<usize>, out: &mut Outbox) -> u64 {
         for vertex in &self.vertices {
             let junctions = Side::BOTH.map(|side| Junction::of(vertex, side, self.k));
             for side in Side::BOTH {
                 let [here, far] = [side, side.other()].map(|side| junctions[side as usize]);
-                out.add(here.name, MessageKind::End, |body| {
+                out.add(here.name, MessageKind::END, |body| {
                     here.put(side as u8 * RIGHT, body);
                     body.extend(vertex.name.to_le_bytes());
-                    if kind.is_some() {
+                    if let Some(compared) = compared {
                         let length = vertex.codes.len();
                         body.extend(vertex.piece.count_sum.to_le_bytes());
                         body.extend((length as u64).to_le_bytes());
                         far.put(0, body);
                         body.extend(far.name.to_le_bytes());
-                        codec::put_codes(
-                            if length < length_max { &vertex.codes } else { &[] },
-                            body,
-                        );
+                        codec::put_codes(if length < compared { &vertex.codes } else { &[] }, body);
                     }
                 });
             }
@@ -241,20 +229,23 @@ pub(super) fn judge(
             let loses = meets
                 && ends.iter().any(|rival| end.is_rival(rival) && end.loses(rival, kind, rules));
             let bits = if meets { MEETS } else { 0 } | if loses { LOSES } else { 0 };
-            out.add(end.name, MessageKind::Judged, |body| body.extend([end.side as u8, bits]));
+            out.add(end.name, MessageKind::JUDGED, |body| body.extend([end.side as u8, bits]));
         }
     }
     Ok(0)
 }
 
-/// Sends each end the ends that it meets.
-pub(super) fn link(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
+/// Sends each end the ends that it meets, in a message of this kind: a side, and the edges of it.
+///
+/// # Errors
+/// `Defect` when bytes are missing.
+pub fn link(messages: &[Message<'_>], kind: MessageKind, out: &mut Outbox) -> Result<u64> {
     for ends in messages.chunk_by(|left, right| left.to == right.to) {
         // The size of k-mers does not matter where the ends come without measures.
         let ends: Vec<JunctionEnd> =
             ends.iter().map(|end| JunctionEnd::read(end, 1)).collect::<Result<_>>()?;
         for end in &ends {
-            out.add(end.name, MessageKind::Edges, |body| {
+            out.add(end.name, kind, |body| {
                 body.push(end.side as u8);
                 for other in ends.iter().filter(|other| end.meets(other)) {
                     put_edge((other.name, other.side), body);

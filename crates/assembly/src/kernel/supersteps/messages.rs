@@ -20,64 +20,36 @@ impl Side {
     /// Both sides.
     pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
-    pub(super) fn of(byte: u8) -> Self {
+    /// Returns the side of a byte: right if it is odd.
+    pub fn of(byte: u8) -> Self {
         Self::BOTH[usize::from(byte & 1)]
     }
 
-    pub(super) fn other(self) -> Self {
+    /// Returns the other side.
+    pub fn other(self) -> Self {
         Self::BOTH[1 - self as usize]
     }
 }
 
 const HAS_NEXT: u8 = 1;
 
-/// Kind of a message. A vertex receives its messages in this order.
+/// Kind of a message of a program. A vertex receives its messages in the order of their kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum MessageKind {
-    /// An end that is open at a k-mer, or meets other ends at a (k-1)-mer.
-    End,
-    /// The neighbour at an end.
-    Joined,
-    /// The verdict on an end.
-    Judged,
-    /// The rank of a vertex further away than a neighbour.
-    Pointed,
-    /// Notice that the neighbour on a side is cut off.
-    Cut,
-    /// A vertex of the same chain.
-    Sent,
-    /// All edges of a side.
-    Edges,
-    /// The label of the neighbour on a side: tail or head.
-    Label,
-    /// Notice that the neighbour on a side was merged into another vertex.
-    Moved,
-    /// The neighbour on a side, which merges into the recipient.
-    Merged,
-    /// A vertex that may be a side of a bubble.
-    Candidate,
-    /// Notice that an edge is removed.
-    EdgeRemoved,
-    /// Notice that the recipient is removed.
-    Removed,
-}
+pub struct MessageKind(pub u8);
 
 impl MessageKind {
-    const ALL: [Self; 13] = [
-        Self::End,
-        Self::Joined,
-        Self::Judged,
-        Self::Pointed,
-        Self::Cut,
-        Self::Sent,
-        Self::Edges,
-        Self::Label,
-        Self::Moved,
-        Self::Merged,
-        Self::Candidate,
-        Self::EdgeRemoved,
-        Self::Removed,
-    ];
+    /// An end that is open at a k-mer, or meets other ends at a (k-1)-mer.
+    pub const END: Self = Self(0);
+    /// The neighbour at an end.
+    pub(super) const JOINED: Self = Self(1);
+    /// The verdict on an end.
+    pub(super) const JUDGED: Self = Self(2);
+    /// The rank of a vertex further away than a neighbour.
+    pub(super) const POINTED: Self = Self(3);
+    /// Notice that the neighbour on a side is cut off.
+    pub(super) const CUT: Self = Self(4);
+    /// A vertex of the same chain.
+    pub(super) const SENT: Self = Self(5);
 }
 
 /// Messages by the part that receives them, with their number.
@@ -100,11 +72,11 @@ impl Outbox {
     }
 
     /// Adds a message, whose body `write` appends.
-    pub(super) fn add(&mut self, to: Name, kind: MessageKind, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn add(&mut self, to: Name, kind: MessageKind, write: impl FnOnce(&mut Vec<u8>)) {
         self.messages += 1;
         let part = (to % self.parts.len() as u128) as usize;
         let bytes = &mut self.parts[part];
-        bytes.push(kind as u8);
+        bytes.push(kind.0);
         bytes.extend(to.to_le_bytes());
         let place = bytes.len();
         bytes.extend([0; size_of::<u32>()]);
@@ -116,10 +88,13 @@ impl Outbox {
 
 /// A message for a vertex.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Message<'m> {
-    pub(super) to: Name,
-    pub(super) kind: MessageKind,
-    pub(super) body: &'m [u8],
+pub struct Message<'m> {
+    /// Recipient.
+    pub to: Name,
+    /// Kind, by which the recipient decodes it.
+    pub kind: MessageKind,
+    /// Content.
+    pub body: &'m [u8],
 }
 
 /// Decodes messages and sorts them by recipient, so that the order of arrival does not matter.
@@ -131,8 +106,8 @@ pub(super) fn sorted<'m>(blocks: &[&'m [u8]]) -> Result<Vec<Message<'m>>> {
             let [kind] = reader.array()?;
             let to = Name::from_le_bytes(reader.array()?);
             let size_bytes = reader.u32()? as usize;
-            let kind = MessageKind::ALL[usize::from(kind) % MessageKind::ALL.len()];
-            messages.push(Message { to, kind, body: reader.bytes(size_bytes)? });
+            let body = reader.bytes(size_bytes)?;
+            messages.push(Message { to, kind: MessageKind(kind), body });
         }
     }
     messages.sort_unstable();
@@ -164,14 +139,19 @@ pub(super) fn read_neighbour(reader: &mut ByteReader<'_>) -> Result<Neighbour> {
 pub type Edge = (Name, Side);
 
 /// Bytes of an edge in a message.
-pub(super) const EDGE_BYTES: usize = size_of::<Name>() + 1;
+pub const EDGE_BYTES: usize = size_of::<Name>() + 1;
 
-pub(super) fn put_edge((name, side): Edge, bytes: &mut Vec<u8>) {
+/// Encodes an edge.
+pub fn put_edge((name, side): Edge, bytes: &mut Vec<u8>) {
     bytes.extend(name.to_le_bytes());
     bytes.push(side as u8);
 }
 
-pub(super) fn read_edge(reader: &mut ByteReader<'_>) -> Result<Edge> {
+/// Decodes an edge.
+///
+/// # Errors
+/// `Defect` when bytes are missing.
+pub fn read_edge(reader: &mut ByteReader<'_>) -> Result<Edge> {
     let name = Name::from_le_bytes(reader.array()?);
     let [side] = reader.array()?;
     Ok((name, Side::of(side)))

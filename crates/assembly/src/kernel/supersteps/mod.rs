@@ -1,11 +1,10 @@
 //! Vertex programs that run in supersteps: they merge chains of vertices and remove paths that are
 //! taken for errors.
 
-pub mod control;
-mod junctions;
+pub mod junctions;
 pub mod messages;
-pub mod paper;
 pub mod part;
+pub mod program;
 mod ranking;
-mod schedule;
+pub mod simplifying;
 mod state;

@@ -1,7 +1,7 @@
 //! Part of the vertices of a distributed graph, run as in Pregel: a vertex knows only its
 //! neighbours; in a superstep it receives messages, changes, and sends messages.
 //!
-//! Names and coin tosses are hashes of bases, so that supersteps and messages do not depend on
+//! Names are hashes of bases, so that supersteps and messages do not depend on
 //! which part has which vertex.
 
 use std::borrow::Cow;
@@ -9,11 +9,11 @@ use std::hash::Hasher;
 
 use cuesta_core::Result;
 
-use super::control::{Aggregates, Step, SuperstepOrder};
 use super::messages::{
     Edge, Message, MessageKind, Name, Neighbour, Outbox, Side, put_neighbour, read_neighbour,
     sorted,
 };
+use super::program::{Aggregates, VertexProgram};
 use super::ranking::Rank;
 use crate::kernel::codec::{self, ByteReader};
 use crate::kernel::fragments::Fragments;
@@ -25,24 +25,30 @@ use crate::kernel::sequences::{FragmentSummary, SequenceSource, reverse_compleme
 pub const VERTEX_BYTES: usize = 768;
 
 /// A fragment or path as a vertex.
-pub(super) struct Vertex {
-    pub(super) name: Name,
+pub struct Vertex {
+    /// Hash of its bases.
+    pub name: Name,
     pub(super) next: [Neighbour; 2],
-    pub(super) piece: FragmentSummary,
-    pub(super) codes: Vec<Base>,
+    /// Counts of its k-mers.
+    pub piece: FragmentSummary,
+    /// Its bases.
+    pub codes: Vec<Base>,
     /// Distances to the ends of its chain, during list ranking.
     pub(super) ranks: Option<Box<[Rank; 2]>>,
-    /// Edges of each side, in the program of the paper.
-    pub(super) edges: [Vec<Edge>; 2],
+    /// Edges of each side, in programs that follow all of them.
+    pub edges: [Vec<Edge>; 2],
     /// Whether it is removed before the next superstep.
-    pub(super) is_removed: bool,
+    pub is_removed: bool,
 }
 
 /// A neighbour that is merged into a vertex, and the side on which it is joined.
-pub(super) struct Grown {
-    pub(super) side: Side,
-    pub(super) piece: FragmentSummary,
-    pub(super) codes: Vec<Base>,
+pub struct Grown {
+    /// Side of it that is joined.
+    pub side: Side,
+    /// Counts of its k-mers.
+    pub piece: FragmentSummary,
+    /// Its bases.
+    pub codes: Vec<Base>,
 }
 
 /// Encodes the vertices for each part.
@@ -64,9 +70,11 @@ pub fn spread(pieces: &impl SequenceSource, parts: usize) -> Result<Vec<Vec<u8>>
 
 /// A part of the vertices, sorted by name, and its vertices without work left.
 pub struct VertexPart {
-    pub(super) k: usize,
+    /// Bases in a k-mer.
+    pub k: usize,
     pub(super) parts: usize,
-    pub(super) vertices: Vec<Vertex>,
+    /// Vertices with work left.
+    pub vertices: Vec<Vertex>,
     pub(super) done: Vec<Vertex>,
 }
 
@@ -109,63 +117,17 @@ impl VertexPart {
     ///
     /// # Errors
     /// `Defect` when a message is damaged or its vertex does not exist.
-    pub fn step(
+    pub fn step<P: VertexProgram>(
         &mut self,
-        order: &SuperstepOrder,
+        order: &P::Order,
         messages: &[&[u8]],
     ) -> Result<(Outbox, Aggregates)> {
         let mut out = Outbox::new(self.parts);
         let messages = sorted(messages)?;
-        let changed = match order.step {
-            Step::AnnounceEnds => self.announce_ends(&mut out),
-            Step::Pair => pair(&messages, &mut out)?,
-            Step::Meet(kind) => {
-                self.restore_done()?;
-                self.send_ends(Some(kind), order, &mut out)
-            }
-            Step::Judge(kind) => {
-                super::junctions::judge(&messages, kind, (self.k, order), &mut out)?
-            }
-            Step::Remove(kind) => self.remove_errors(&messages, kind, order)?,
-            Step::MeetAgain => self.send_ends(None, order, &mut out),
-            Step::Join => super::junctions::join(&messages, &mut out)?,
-            Step::Point => {
-                self.update_neighbours(&messages)?;
-                self.set_aside(order.shared);
-                self.point(&mut out)
-            }
-            Step::Double => self.double(&messages, &mut out)?,
-            Step::Cut => self.cut(&mut out),
-            Step::Send => self.send(&mut out),
-            Step::Gather => self.gather(&messages, order.shared)?,
-            _ => self.step_of_paper(order, &messages, &mut out)?,
-        };
+        let changed = P::step(order, self, &messages, &mut out)?;
         let aggregates =
             Aggregates { messages: out.messages, bytes: out.bytes(), changed, ..self.aggregates() };
         Ok((out, aggregates))
-    }
-
-    fn step_of_paper(
-        &mut self,
-        order: &SuperstepOrder,
-        messages: &[Message<'_>],
-        out: &mut Outbox,
-    ) -> Result<u64> {
-        let Some(paper) = &order.paper else { return Err(internal("no rules of the paper")) };
-        Ok(match order.step {
-            Step::Link => super::junctions::link(messages, out)?,
-            Step::Merge => self.merge(messages, order.round, out)?,
-            Step::PopBubbles => self.pop_bubbles(messages, paper, out)?,
-            _ => {
-                self.receive(messages)?;
-                match order.step {
-                    Step::Toss => self.toss(order.round, out),
-                    Step::FindTips => self.find_tips(paper, out),
-                    Step::FindBubbles => self.find_bubbles(paper, out),
-                    _ => 0,
-                }
-            }
-        })
     }
 
     fn aggregates(&self) -> Aggregates {
@@ -181,20 +143,20 @@ impl VertexPart {
     }
 
     /// Gives all vertices work again.
-    fn restore_done(&mut self) -> Result<()> {
+    pub(super) fn restore_done(&mut self) -> Result<()> {
         self.vertices.append(&mut self.done);
         self.sort()
     }
 
     /// Sends each open end to the part in charge of its k-mer.
-    fn announce_ends(&self, out: &mut Outbox) -> u64 {
+    pub(super) fn announce_ends(&self, out: &mut Outbox) -> u64 {
         for vertex in &self.vertices {
             let open = [vertex.piece.left_open, vertex.piece.right_open];
             for side in Side::BOTH.into_iter().filter(|&side| open[side as usize]) {
                 let ends = [&vertex.codes[..self.k], &vertex.codes[vertex.codes.len() - self.k..]];
                 let turned: Vec<Base> = reverse_complement(ends[side as usize]).collect();
                 let kmer = ends[side as usize].min(&turned);
-                out.add(hashed(kmer, 0), MessageKind::End, |body| {
+                out.add(hashed(kmer, 0), MessageKind::END, |body| {
                     body.extend(vertex.name.to_le_bytes());
                     body.push(side as u8);
                 });
@@ -204,7 +166,10 @@ impl VertexPart {
     }
 
     /// Calls `deliver` for each message with its recipient.
-    pub(super) fn each(
+    ///
+    /// # Errors
+    /// `Defect` when a recipient does not exist; errors of `deliver`.
+    pub fn each(
         &mut self,
         messages: &[Message<'_>],
         mut deliver: impl FnMut(&mut Vertex, MessageKind, ByteReader<'_>) -> Result<()>,
@@ -223,10 +188,10 @@ impl VertexPart {
     }
 
     /// Sets or cuts neighbours as messages say.
-    fn update_neighbours(&mut self, messages: &[Message<'_>]) -> Result<()> {
+    pub(super) fn update_neighbours(&mut self, messages: &[Message<'_>]) -> Result<()> {
         self.each(messages, |vertex, kind, mut body| {
             let [side] = body.array()?;
-            let next = if kind == MessageKind::Joined { read_neighbour(&mut body)? } else { None };
+            let next = if kind == MessageKind::JOINED { read_neighbour(&mut body)? } else { None };
             vertex.next[Side::of(side) as usize] = next;
             Ok(())
         })
@@ -234,7 +199,7 @@ impl VertexPart {
 
     /// Moves vertices whose only neighbours are themselves, or that have none, to those without
     /// work.
-    fn set_aside(&mut self, shared: usize) {
+    pub(super) fn set_aside(&mut self, shared: usize) {
         let alone = |vertex: &mut Vertex| match vertex.next {
             [None, None] => vertex.ranks.is_none(),
             [Some((name, _)), _] => name == vertex.name,
@@ -277,13 +242,16 @@ impl Vertex {
         self.next != [None; 2] && !self.ranks.as_deref().is_some_and(is_ranked)
     }
 
-    /// Merges a neighbour into the vertex, on one side.
-    pub(super) fn grow(
-        &mut self,
-        side: Side,
-        tail: Grown,
-        (k, shared): (usize, usize),
-    ) -> Result<()> {
+    /// Returns whether its two sides are joined to each other.
+    fn is_loop(&self) -> bool {
+        self.edges[0] == [(self.name, Side::Right)] && self.edges[1] == [(self.name, Side::Left)]
+    }
+
+    /// Merges a neighbour into the vertex, on one side; they share `shared` bases.
+    ///
+    /// # Errors
+    /// `Defect` where the neighbour has no k-mer.
+    pub fn grow(&mut self, side: Side, tail: Grown, (k, shared): (usize, usize)) -> Result<()> {
         let Grown { side: tail_side, piece, codes } = tail;
         check(&codes, k)?;
         let far_count = if tail_side == Side::Left { piece.last_count } else { piece.first_count };
@@ -339,7 +307,7 @@ pub(super) fn check(codes: &[Base], k: usize) -> Result<()> {
 }
 
 /// Joins two ends that are open at one k-mer.
-fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
+pub(super) fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
     for pair in messages.chunks(2) {
         let [left, right] = pair else { return Err(internal("an open end has no counterpart")) };
         if left.to != right.to {
@@ -359,7 +327,7 @@ fn pair(messages: &[Message<'_>], out: &mut Outbox) -> Result<u64> {
 /// Notifies two ends of each other.
 pub(super) fn join_ends(left: (Name, Side), right: (Name, Side), out: &mut Outbox) {
     for ((to, side), next) in [(left, right), (right, left)] {
-        out.add(to, MessageKind::Joined, |body| {
+        out.add(to, MessageKind::JOINED, |body| {
             body.push(side as u8);
             put_neighbour(Some(next), body);
         });

@@ -114,7 +114,7 @@ impl VertexPart {
                 continue;
             }
             if let Some((before, before_side)) = vertex.next[Side::Left as usize].take() {
-                out.add(before, MessageKind::Cut, |body| body.push(before_side as u8));
+                out.add(before, MessageKind::CUT, |body| body.push(before_side as u8));
             }
             vertex.piece.circular = true;
             cut += 1;
@@ -133,7 +133,7 @@ impl VertexPart {
             if nearer.end == vertex.name {
                 return true;
             }
-            out.add(nearer.end, MessageKind::Sent, |body| {
+            out.add(nearer.end, MessageKind::SENT, |body| {
                 // Messages are received in the order of their bytes: big-endian sorts by distance.
                 body.extend(nearer.distance.to_be_bytes());
                 body.push(u8::from(is_turned));
@@ -175,7 +175,7 @@ impl Vertex {
         let Some(ranks) = &self.ranks else { return };
         for side in Side::BOTH {
             if let Some((to, to_side)) = ranks[side as usize].to {
-                out.add(to, MessageKind::Pointed, |body| {
+                out.add(to, MessageKind::POINTED, |body| {
                     body.push(to_side as u8);
                     ranks[side.other() as usize].put(body);
                 });

@@ -1,21 +1,17 @@
 //! Comparison of the paper's vertex program with a small sequential program by the same rules.
-#![allow(clippy::unwrap_used)]
-
-#[path = "../common/mod.rs"]
-mod common;
-mod sequential;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use cuesta_assembly::{run, verify};
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
+use cuesta_pga::Pga;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use common::{reads_of, turned, write_reads};
-use sequential::{Bounds, EDITS, Graph};
+use crate::common::{reads_of, turned, write_reads};
+use crate::sequential::{Bounds, EDITS, Graph};
 
 /// Results of a run: paths with counts; the tips and bubbles of its jobs; its level in
 /// `stats.json`.
@@ -40,8 +36,8 @@ fn assembled(reads: &[String], bounds: Bounds, threads: usize) -> RunResults {
         verify: Default::default(),
         names: None,
     };
-    cuesta_assembly::run(&request, &Progress::default()).unwrap();
-    let verdict = cuesta_assembly::verify(&request, &Progress::default()).unwrap();
+    run::<Pga>(&request, &Progress::default()).unwrap();
+    let verdict = verify::<Pga>(&request, &Progress::default()).unwrap();
     assert!(verdict.verified, "{:?}", verdict.remark);
     let level = level(folder.path());
     let jobs = level["rounds"].as_array().unwrap().iter();

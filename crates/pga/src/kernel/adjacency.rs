@@ -1,27 +1,47 @@
-//! Adjacency lists as text, which the reducers of the paper's first stage make of pairs. A line has
-//! a k-mer, its count in the reads, and the distinct k-mers that followed it, all on the strand
-//! that was read. A k-mer may have several lines.
+//! Text of the first stage. Mappers turn reads into pairs of a k-mer and the next one, for the part
+//! of the canonical form of the first; reducers make adjacency lists of them. A line of these has a
+//! k-mer, its count in the reads, and the distinct k-mers that followed it, all on the strand that
+//! was read. A k-mer may have several lines.
 
+use cuesta_assembly::buckets::KmerList;
+use cuesta_assembly::kernel::internal;
+use cuesta_assembly::kernel::kmer::{Base, Kmer, kmers, with_kmer};
+use cuesta_assembly::kernel::scan::{self, ReadCounts};
+use cuesta_assembly::method::TextStage;
 use cuesta_core::Result;
 
-use crate::kernel::internal;
-use crate::kernel::kmer::{Base, Kmer, with_kmer};
-use crate::kernel::scan::{self, ReadCounts};
+/// The first stage as in the paper.
+pub const FIRST_STAGE: TextStage =
+    TextStage { name: "first stage", add_read, finish, lists: add_lines, each_list };
 
 /// Letters of the bases by code.
-pub const LETTERS: [u8; 4] = *b"ACGT";
+const LETTERS: [u8; 4] = *b"ACGT";
 /// Key of the lines with the number of bases of the reads, which is not a k-mer.
-pub const BASES: &[u8] = b"bases";
+const BASES: &[u8] = b"bases";
 
-/// A line of an adjacency list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Adjacent<K> {
-    /// The k-mer, on the strand that was read.
-    pub kmer: K,
-    /// Number of its occurrences.
-    pub count: u32,
-    /// A bit for each base that followed.
-    pub followers: u8,
+/// Adds the pairs of a read to the texts of the parts. The last k-mer of a read has no value.
+fn add_read(codes: &[Base], k: usize, texts: &mut [Vec<u8>]) {
+    with_kmer!(k, K => add_read_of::<K>(codes, k, texts));
+}
+
+fn add_read_of<K: Kmer>(codes: &[Base], k: usize, texts: &mut [Vec<u8>]) {
+    let letters: Vec<u8> = codes.iter().map(|&base| LETTERS[usize::from(base)]).collect();
+    for (start, kmer) in kmers::<K>(codes, k).enumerate() {
+        // Both strands of a vertex go to one part.
+        let part = (kmer.canonical(k).mixed() >> 20) as usize % texts.len();
+        let text = &mut texts[part];
+        text.extend_from_slice(&letters[start..start + k]);
+        text.push(b'\t');
+        text.extend_from_slice(letters.get(start + 1..=start + k).unwrap_or_default());
+        text.push(b'\n');
+    }
+}
+
+/// Adds the number of bases of the reads to the text of the first part.
+fn finish(bases: usize, texts: &mut [Vec<u8>]) {
+    if let (Some(first), 1..) = (texts.first_mut(), bases) {
+        first.extend([BASES, b"\t", bases.to_string().as_bytes(), b"\n"].concat());
+    }
 }
 
 /// Makes adjacency lists from lines of a k-mer and its followers, and adds them to the `lists` of
@@ -30,7 +50,7 @@ pub struct Adjacent<K> {
 ///
 /// # Errors
 /// `Defect` for lines that no task sends.
-pub fn add_lines(text: &[u8], k: usize, lists: &mut [Vec<u8>]) -> Result<ReadCounts> {
+fn add_lines(text: &[u8], k: usize, lists: &mut [Vec<u8>]) -> Result<ReadCounts> {
     with_kmer!(k, K => add_lines_of::<K>(text, k, lists))
 }
 
@@ -45,7 +65,7 @@ fn add_lines_of<K: Kmer>(text: &[u8], k: usize, lists: &mut [Vec<u8>]) -> Result
             }
             continue;
         }
-        let kmer: K = parsed(key, k)?;
+        let kmer = K::of(&parsed(key, k)?, k);
         let (mut count, mut followers) = (0u32, 0u8);
         for next in words {
             count += 1;
@@ -72,20 +92,20 @@ fn add_lines_of<K: Kmer>(text: &[u8], k: usize, lists: &mut [Vec<u8>]) -> Result
 ///
 /// # Errors
 /// `Defect` for lines that [`add_lines`] does not make; errors of `take`.
-pub fn each<K: Kmer>(
+fn each_list(
     text: &[u8],
     k: usize,
-    mut take: impl FnMut(&Adjacent<K>) -> Result<()>,
+    take: &mut dyn FnMut(&KmerList<'_>) -> Result<()>,
 ) -> Result<()> {
     for line in lines(text) {
         let mut words = line.split(|&byte| byte == b'\t');
-        let kmer = parsed(words.next().unwrap_or_default(), k)?;
+        let codes = parsed(words.next().unwrap_or_default(), k)?;
         let count = number(words.next().unwrap_or_default())? as u32;
         let mut followers = 0;
         for next in words {
             followers |= last_base(next)?.map_or(0, |base| 1 << base);
         }
-        take(&Adjacent { kmer, count, followers })?;
+        take(&KmerList { codes: &codes, count, followers })?;
     }
     Ok(())
 }
@@ -94,10 +114,10 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
 }
 
-fn parsed<K: Kmer>(word: &[u8], k: usize) -> Result<K> {
+fn parsed(word: &[u8], k: usize) -> Result<Vec<Base>> {
     let codes: Vec<Base> = word.iter().map(|&letter| scan::code(letter)).collect();
     let is_kmer = codes.len() == k && codes.iter().all(|&code| code < 4);
-    if is_kmer { Ok(K::of(&codes, k)) } else { Err(internal("a line of no k-mer")) }
+    if is_kmer { Ok(codes) } else { Err(internal("a line of no k-mer")) }
 }
 
 /// Returns the last base of a word; `None` if it is empty.
@@ -129,18 +149,17 @@ mod tests {
             assert_eq!((tally.bases, tally.pairs), (42, 3));
             let mut sums = (0, 0);
             let mut last = None;
-            each::<u64>(&lists[0], 5, |list| {
-                if list.kmer == u64::of(&[0, 1, 2, 3, 0], 5) {
+            each_list(&lists[0], 5, &mut |list| {
+                if list.codes == [0, 1, 2, 3, 0] {
                     sums = (sums.0 + list.count, sums.1 | list.followers);
                 } else {
-                    last = Some(*list);
+                    last = Some((list.codes.to_vec(), list.count, list.followers));
                 }
                 Ok(())
             })
             .unwrap();
             assert_eq!(sums, (4, 1 << 1 | 1 << 2));
-            let kmer = u64::of(&[3; 5], 5);
-            assert_eq!(last, Some(Adjacent { kmer, count: 1, followers: 0 }));
+            assert_eq!(last, Some((vec![3; 5], 1, 0)));
         }
         let mut lists = vec![Vec::new()];
         add_lines(b"ACGTA\tCGTAG\tCGTAC\t\n", 5, &mut lists).unwrap();
@@ -153,6 +172,6 @@ mod tests {
             let result = add_lines(text.as_bytes(), 5, &mut [Vec::new()]);
             assert!(result.is_err(), "{text}");
         }
-        assert!(each::<u64>(b"ACGTA\n", 5, |_| Ok(())).is_err());
+        assert!(each_list(b"ACGTA\n", 5, &mut |_| Ok(())).is_err());
     }
 }

@@ -6,20 +6,18 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cuesta_assembly::buckets::blocks::BucketBlocks;
+use cuesta_assembly::buckets::chunks::BlockMemory;
+use cuesta_assembly::buckets::open::OpenBlocks;
+use cuesta_assembly::kernel::kmer::{Base, Kmer, kmers, with_kmer};
+use cuesta_assembly::kernel::packed::PADDING;
+use cuesta_assembly::kernel::scan::{self, ReadCounts};
 use cuesta_core::Result;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
+use cuesta_input::reads::{Pairing, ReadBatch, Reads, input_bytes};
 use cuesta_runtime::parallel;
-use serde::{Deserialize, Serialize};
-
-use crate::buckets::blocks::BucketBlocks;
-use crate::buckets::chunks::BlockMemory;
-use crate::buckets::open::OpenBlocks;
-use crate::kernel::kmer::{Base, Kmer, kmers, with_kmer};
-use crate::kernel::packed::PADDING;
-use crate::kernel::scan::{self, ReadCounts};
-use cuesta_input::reads::input_bytes;
-use cuesta_input::reads::{Pairing, ReadBatch, Reads};
+use serde_json::{Value, json};
 
 /// Number of parts of the pairs; a thread sorts a part at a time.
 const PARTS: u64 = 64;
@@ -31,7 +29,7 @@ const HELD: u64 = 2;
 const SORTED: u64 = 16;
 
 /// Lines and bytes of the paper's first stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct FirstStage {
     /// Lines of the mappers.
     pub pairs: u64,
@@ -58,6 +56,17 @@ impl FirstStage {
             edges,
             adjacency_bytes: (vertices + edges) * word_bytes,
         }
+    }
+
+    /// Returns the numbers as in `stats.json`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "pairs": self.pairs,
+            "pair_bytes": self.pair_bytes,
+            "vertices": self.vertices,
+            "edges": self.edges,
+            "adjacency_bytes": self.adjacency_bytes,
+        })
     }
 }
 

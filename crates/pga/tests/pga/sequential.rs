@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuesta_assembly::kernel::supersteps::messages::Name;
-use cuesta_assembly::kernel::supersteps::paper::is_tail;
 use cuesta_assembly::kernel::supersteps::part::name_of;
+use cuesta_pga::kernel::steps::is_tail;
 
 use crate::common::{code, turned};
 

@@ -1,0 +1,100 @@
+//! Methods by the profile that selects them. Whoever composes a program registers those it has;
+//! runs, verifications, leaders and workers find theirs by the parameters of the request.
+
+use cuesta_core::job::{Request, Response, Verdict};
+use cuesta_core::progress::Progress;
+use cuesta_core::{Error, Result};
+use cuesta_runtime::rounds::{Leader, Resources, Worker};
+use serde_json::{Map, Value};
+
+use crate::method::{Method, PROFILE, planned};
+use crate::{rounds, run, verify};
+
+/// Length of a read, in bases, that exceeds all sizes of k-mers.
+const READ_BASES: usize = 1000;
+
+/// Functions of the workload with a method.
+pub struct AssembleFunctions {
+    /// Runs it.
+    pub run: fn(&Request, &Progress) -> Result<Response>,
+    /// Verifies an answer.
+    pub verify: fn(&Request, &Progress) -> Result<Verdict>,
+    /// Creates the leader of its rounds.
+    pub lead: fn(&Request, Resources) -> Result<Box<dyn Leader>>,
+    /// Creates a worker of its rounds.
+    pub work: fn(&Request, Resources) -> Result<Box<dyn Worker>>,
+    profile: Option<&'static str>,
+    parameters: &'static [&'static str],
+    completed: fn(&Value) -> Result<Value>,
+}
+
+impl AssembleFunctions {
+    /// Returns the functions with method `M`.
+    pub const fn of<M: Method>() -> Self {
+        Self {
+            run: run::run::<M>,
+            verify: verify::verify::<M>,
+            lead: rounds::lead::<M>,
+            work: rounds::work::<M>,
+            profile: M::PROFILE,
+            parameters: M::PARAMETERS,
+            completed: completed::<M>,
+        }
+    }
+}
+
+/// Registered methods, the first of which is that of all profiles that no other has.
+pub struct Registry(pub &'static [AssembleFunctions]);
+
+impl Registry {
+    /// Returns the functions with the method that parameters select.
+    pub fn of(&self, parameters: &Value) -> &AssembleFunctions {
+        let profile = parameters[PROFILE].as_str();
+        let is_selected =
+            |method: &&AssembleFunctions| profile.is_some() && method.profile == profile;
+        self.0.iter().find(is_selected).unwrap_or(&self.0[0])
+    }
+
+    /// Checks parameters; returns them completed by defaults.
+    ///
+    /// # Errors
+    /// `Input` naming the option and its range; `Defect` for an unknown parameter.
+    pub fn parameters(&self, values: &Value) -> Result<Value> {
+        let selected = self.of(values);
+        let mut values = values.clone();
+        let mut absent = Map::new();
+        for method in self.0.iter().filter(|method| method.profile != selected.profile) {
+            for &name in method.parameters {
+                let value = values.as_object_mut().and_then(|values| values.remove(name));
+                if value.is_some_and(|value| !value.is_null()) {
+                    let (option, profile) = (name.replace('_', "-"), method.profile);
+                    let profile = profile.unwrap_or_default();
+                    let text = format!("--{option} is for --profile {profile} alone");
+                    return Err(Error::input("assemble", text));
+                }
+                absent.insert(name.to_owned(), Value::Null);
+            }
+        }
+        let mut completed = (selected.completed)(&values)?;
+        if let Some(completed) = completed.as_object_mut() {
+            completed.append(&mut absent);
+        }
+        Ok(completed)
+    }
+}
+
+/// Checks parameters of a method; returns them completed by defaults.
+fn completed<M: Method>(values: &Value) -> Result<Value> {
+    planned::<M>(values, READ_BASES)?;
+    let defaults = serde_json::to_value(crate::params::AssembleParams::default());
+    let mut all = defaults.map_err(|error| Error::defect("arguments", error))?;
+    for &name in M::PARAMETERS {
+        all[name] = Value::Null;
+    }
+    for (name, value) in values.as_object().into_iter().flatten() {
+        if !value.is_null() {
+            all[name] = value.clone();
+        }
+    }
+    Ok(all)
+}
