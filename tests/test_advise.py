@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.model.advise import advise, consequences, three_best
-from cuesta.model.choices import Choice, Job, Range, choice, node_counts
-from cuesta.model.demands import Demand, demands
-from cuesta.model.machines import FOLDER, known, read
+from cuesta_lab.model.advise import advise, consequences, three_best
+from cuesta_lab.model.choices import Choice, Job, Range, choice, node_counts
+from cuesta_lab.model.demands import Demand, demands
+from cuesta_lab.model.machines import FOLDER, known, read
 
 HUMAN = 452e9
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from cuesta.model.advise import SEVERAL, advise, caveats, costs, price_words, turns
-from cuesta.model.choices import Choice, Job, Range
-from cuesta.model.demands import demands
-from cuesta.model.machines import known
-from cuesta.report.advice import write
+from cuesta_lab.model.advise import SEVERAL, advise, caveats, costs, price_words, turns
+from cuesta_lab.model.choices import Choice, Job, Range
+from cuesta_lab.model.demands import demands
+from cuesta_lab.model.machines import known
+from cuesta_lab.report.advice import write
 
 Advice = dict[str, Any]
 """Advice as `advise --json` prints it."""

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.model import measured
-from cuesta.model.choices import Choice
+from cuesta_lab.model import measured
+from cuesta_lab.model.choices import Choice
 from test_advise import to_advice
 
 

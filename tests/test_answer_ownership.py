@@ -21,9 +21,9 @@ from cuesta.errors import CuestaError, InputError
 from cuesta.lab import compare, leftovers
 from cuesta.lab.folder import AnswerFolder
 from cuesta.lab.ownership import replaceable
-from cuesta.lab.study import inputs as study_inputs
-from cuesta.lab.study import run as study_run
-from cuesta.lab.study import trials
+from cuesta_lab.study import inputs as study_inputs
+from cuesta_lab.study import run as study_run
+from cuesta_lab.study import trials
 from labkit import answer, names
 
 TREES = 1000

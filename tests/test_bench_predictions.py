@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.lab.study import cells, file
-from cuesta.model.predict import Prediction
+from cuesta_lab.model.predict import Prediction
+from cuesta_lab.study import cells, file
 from harness import predictions, results, studies, table
 from harness.measure import measure
 from harness.model import (

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from cuesta.errors import InputError
-from cuesta.lab import machines
 from cuesta.lab.child import run_in_child
-from cuesta.lab.machines import Node, Place, groups, parse
-from cuesta.lab.machines.disks import MISS_MAX
-from cuesta.lab.machines.journal import Journal
+from cuesta_lab import machines
+from cuesta_lab.machines import Node, Place, groups, parse
+from cuesta_lab.machines.disks import MISS_MAX
+from cuesta_lab.machines.journal import Journal
 
 MIB = 1 << 20
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="factors of the machine need root")
@@ -117,7 +117,7 @@ def test_without_root_the_refusal_is_a_single_line(
 
 def test_a_missing_program_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("cuesta.lab.machines.disks.find_command", lambda command: None)
+    monkeypatch.setattr("cuesta_lab.machines.disks.find_command", lambda command: None)
     if Path("/dev/loop-control").exists():
         message = machines.refusal({"file-system": "xfs"})
         assert message == "machine factor file-system needs mkfs.xfs: apt-get install xfsprogs"
@@ -344,7 +344,7 @@ def test_what_a_killed_process_leaves_is_put_back_by_the_next(tmp_path: Path) ->
     code = f"""
 import subprocess, sys, time
 from pathlib import Path
-from cuesta.lab import machines
+from cuesta_lab import machines
 with machines.apply({factors!r}, machines.Place(folder=Path({str(tmp_path)!r}))) as place:
     how = dict(preexec_fn=place.enter, cwd=place.disks[0], stdout=subprocess.DEVNULL)
     inner = subprocess.Popen(["sleep", "600"], **how)

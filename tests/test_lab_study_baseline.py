@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.cli.study_check import check_result
 from cuesta.errors import InputError, Regression
-from cuesta.lab.study import baseline as gate
-from cuesta.lab.study.shift import Demand, Drift, Shift, repeats_needed, scatter, unsteadiness
-from cuesta.lab.study.turns import Turns
+from cuesta_lab.cli.study_check import check_result
+from cuesta_lab.study import baseline as gate
+from cuesta_lab.study.shift import Demand, Drift, Shift, repeats_needed, scatter, unsteadiness
+from cuesta_lab.study.turns import Turns
 from harness import drawn as kit
 
 NOISES = {"log-normal": kit.log_normal, "skewed": kit.skewed, "spiked": kit.spiked}

@@ -15,10 +15,11 @@ import studykit as kit
 from cuesta.cli.app import call
 from cuesta.engines import get_engine
 from cuesta.lab.observer import Silent
-from cuesta.lab.study import rules, run
-from cuesta.lab.study.claims import judged
-from cuesta.lab.study.rules import BROKEN, DOES_NOT_APPLY, MET
-from cuesta.lab.study.trials import StudyEnvironment
+from cuesta.lab.rules import SPOILING
+from cuesta_lab.study import rules, run
+from cuesta_lab.study.claims import judged
+from cuesta_lab.study.rules import BROKEN, DOES_NOT_APPLY, MET
+from cuesta_lab.study.trials import StudyEnvironment
 from test_study_file import TINY, to_study
 
 Study = dict[str, Any]
@@ -164,7 +165,7 @@ def test_a_breach_is_detected_and_named(rule: str, grave: bool, text: str, chang
     alarms = [alarm for alarm in rules.alarms(result, records) if text in alarm["text"]]
     assert [(alarm["rule"], alarm["grave"]) for alarm in alarms] == [(rule, grave)]
     assert states(result, records)[rule] == BROKEN
-    if grave and rule in rules.SPOILING:
+    if grave and rule in SPOILING:
         assert not rules.comparable(rules.alarms(result, records))
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.model import table
-from cuesta.model.backtest import combine, hold_out
+from cuesta_lab.model import table
+from cuesta_lab.model.backtest import combine, hold_out
 from modelkit import SHAPES, published, runs, write
 
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuesta.cli.app import call
-from cuesta.model import laws
-from cuesta.model.candidates import Candidate, draw_seconds
-from cuesta.model.laws import nonnegative
+from cuesta_lab.model import laws
+from cuesta_lab.model.candidates import Candidate, draw_seconds
+from cuesta_lab.model.laws import nonnegative
 from labkit import CopyEngine
 from modelkit import predictions, runs, write
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from cuesta.model.observed import Observation
-from cuesta.model.predict import Prediction, in_group
-from cuesta.model.views import fitted_range, views
+from cuesta_lab.model.observed import Observation
+from cuesta_lab.model.predict import Prediction, in_group
+from cuesta_lab.model.views import fitted_range, views
 
 SHAPES = [(nodes, blocks) for nodes in (1, 2, 4, 8) for blocks in (96 * nodes, 1000)]
 MANY = [(nodes, blocks) for nodes in (32, 64, 128) for blocks in (100 * nodes, 25_600)]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.model.nodes import OnNodes, fastest, pays_up_to
-from cuesta.model.predict import Prediction
+from cuesta_lab.model.nodes import OnNodes, fastest, pays_up_to
+from cuesta_lab.model.predict import Prediction
 from modelkit import runs, write
 
 

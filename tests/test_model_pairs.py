@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cuesta.model import measured
+from cuesta_lab.model import measured
 from modelkit import predictions, write
 from test_advise_runs import record
 from test_advise_runs import write as write_records

@@ -9,11 +9,11 @@ from statistics import median
 
 import pytest
 
-from cuesta.model import fit, table
-from cuesta.model.candidates import fitted
-from cuesta.model.observed import Observation
-from cuesta.model.predict import predict
-from cuesta.model.terms import values
+from cuesta_lab.model import fit, table
+from cuesta_lab.model.candidates import fitted
+from cuesta_lab.model.observed import Observation
+from cuesta_lab.model.predict import predict
+from cuesta_lab.model.terms import values
 from modelkit import predictions, published, write
 
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuesta.cli.app import call
-from cuesta.model.replay import FREE, Cluster, replay, without_cost
-from cuesta.model.storage import StorageRates, parallel_read
-from cuesta.model.tasks import Stage, read, scaled
+from cuesta_lab.model.replay import FREE, Cluster, replay, without_cost
+from cuesta_lab.model.storage import StorageRates, parallel_read
+from cuesta_lab.model.tasks import Stage, read, scaled
 
 
 def stage(count: int, place: str = "disk", **amounts: float | tuple[float, ...]) -> Stage:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cuesta.model import fit, measured, records
-from cuesta.model.predict import predict
+from cuesta_lab.model import fit, measured, records
+from cuesta_lab.model.predict import predict
 from test_advise_runs import record, write
 
 SIZES = (10**9, 2 * 10**9, 4 * 10**9)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuesta.cli.app import call
-from cuesta.model.crossover import PAPER, crossovers, with_aggregate
-from cuesta.model.mapreduce import (
+from cuesta_lab.model.crossover import PAPER, crossovers, with_aggregate
+from cuesta_lab.model.mapreduce import (
     MovedBytes,
     NodeRates,
     job_seconds,
@@ -21,7 +21,7 @@ from cuesta.model.mapreduce import (
     reduce_seconds,
     shuffle_seconds,
 )
-from cuesta.model.storage import (
+from cuesta_lab.model.storage import (
     StorageRates,
     hdfs_read,
     hdfs_write,

@@ -17,9 +17,9 @@ from cuesta.cli.app import call
 from cuesta.errors import InputError
 from cuesta.report import render, write
 from cuesta.report.alarms import alarms
-from cuesta.report.explain import lines
 from cuesta.report.findings import find, machines_to_draw_level
 from cuesta.report.records import Group, group, read_groups, to_run
+from cuesta_lab.report.explain import lines
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 

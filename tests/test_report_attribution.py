@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reportkit as kit
-from cuesta.report import attribution as causes
-from cuesta.report.attribution import Attribution, attribution
-from cuesta.report.explain import explain
 from cuesta.report.records import to_run
+from cuesta_lab.report import attribution as causes
+from cuesta_lab.report.attribution import Attribution, attribution
+from cuesta_lab.report.explain import explain
 
 SECONDS = [1.0, 2.0]
 

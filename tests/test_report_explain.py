@@ -8,7 +8,7 @@ import pytest
 
 import reportkit as kit
 from cuesta.cli.app import call
-from cuesta.report.explain import explain
+from cuesta_lab.report.explain import explain
 
 
 def test_explain_fits_a_single_screen_and_names_what_bounds_the_run(tmp_path: Path) -> None:

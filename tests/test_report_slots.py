@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import reportkit as kit
-from cuesta.report import attribution as causes
-from cuesta.report.attribution import Attribution, attribution
 from cuesta.report.records import to_run
-from cuesta.report.slots import UNKNOWN, Slots, slots
 from cuesta.trial import STAGES_MAX
+from cuesta_lab.report import attribution as causes
+from cuesta_lab.report.attribution import Attribution, attribution
+from cuesta_lab.report.slots import UNKNOWN, Slots, slots
 
 
 def stage(began: float, seconds: float, tasks: int = 4) -> dict[str, Any]:

@@ -14,11 +14,12 @@ import pytest
 import studypagekit as kit
 from cuesta.errors import InputError
 from cuesta.numerals import MINUS
-from cuesta.report import scales, studies, write_any, write_study
+from cuesta.report import scales, write_any
 from cuesta.report.blocks import Panels
-from cuesta.report.studies import StudyPage
-from cuesta.report.studies.measure import Measure
-from cuesta.report.studies.reading import to_study
+from cuesta_lab.report import studies, write_study
+from cuesta_lab.report.studies import StudyPage
+from cuesta_lab.report.studies.measure import Measure
+from cuesta_lab.report.studies.reading import to_study
 
 
 def page_of(study_result: kit.Result) -> StudyPage:

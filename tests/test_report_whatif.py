@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reportkit as kit
-from cuesta.report import attribution as causes
-from cuesta.report.explain import explain
 from cuesta.report.records import to_run
-from cuesta.report.whatif import WhatIf, what_if
+from cuesta_lab.report import attribution as causes
+from cuesta_lab.report.explain import explain
+from cuesta_lab.report.whatif import WhatIf, what_if
 
 
 def stage(began: float, seconds: float, tasks: list[float], **each: list[float]) -> kit.Record:

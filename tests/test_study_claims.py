@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cuesta.errors import InputError
-from cuesta.lab.study.claims import check_claims, judged
-from cuesta.lab.study.measures import measures
+from cuesta_lab.study.claims import check_claims, judged
+from cuesta_lab.study.measures import measures
 from studykit import Levels, claim, factor, result
 
 TOOLS = factor("tool", ["ours", "theirs"])

@@ -10,8 +10,8 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError
-from cuesta.lab.study import cells, file
-from cuesta.lab.study.model import Study
+from cuesta_lab.study import cells, file
+from cuesta_lab.study.model import Study
 
 TINY = """
 question = "Does it scale?"

@@ -9,8 +9,8 @@ from statistics import fmean
 
 import pytest
 
-from cuesta.lab.study.intervals import ratio, slope, student
-from cuesta.lab.study.spread import NONE, Spread, usual
+from cuesta_lab.study.intervals import ratio, slope, student
+from cuesta_lab.study.spread import NONE, Spread, usual
 
 STUDIES = 120
 CELLS = 12

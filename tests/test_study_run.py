@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.cli.study_means import started_store
 from cuesta.engines import Engine, get_engine
 from cuesta.errors import EngineError, InputError, VerificationError
 from cuesta.lab.observer import Silent
-from cuesta.lab.study import cells, estimate, file, order, result, run
-from cuesta.lab.study.trials import StudyEnvironment, Tier
+from cuesta_lab.cli.study_means import started_store
+from cuesta_lab.study import cells, estimate, file, order, result, run
+from cuesta_lab.study.trials import StudyEnvironment, Tier
 from labkit import CopyEngine
 from test_study_file import TINY, to_study
 

@@ -8,8 +8,8 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError
-from cuesta.lab.study import cells, file, trust
 from cuesta.safe_options import unsafe
+from cuesta_lab.study import cells, file, trust
 from test_study_file import to_study
 
 SORT = """

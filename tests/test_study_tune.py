@@ -12,10 +12,10 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.errors import InputError
-from cuesta.lab.study import tune as tuner
-from cuesta.lab.study.cells import Combination
-from cuesta.lab.study.settings import settings
-from cuesta.lab.study.tune import BETTER, NO_GAIN, UNDECIDED, Budget, TuningResult, tune
+from cuesta_lab.study import tune as tuner
+from cuesta_lab.study.cells import Combination
+from cuesta_lab.study.settings import settings
+from cuesta_lab.study.tune import BETTER, NO_GAIN, UNDECIDED, Budget, TuningResult, tune
 
 Cost = Callable[[Mapping[str, str]], float]
 NEVER = Budget(choosing=lambda: False, all=lambda: False)

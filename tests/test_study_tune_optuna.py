@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cuesta.lab.study.tune import tune
+from cuesta_lab.study.tune import tune
 from test_study_tune import LARGE, NEVER, ONLY_TOGETHER, Cost, Machine
 
 TRIALS = 10

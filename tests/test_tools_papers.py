@@ -58,12 +58,12 @@ JUDGED = {
 
 def tree(folder: Path, listed: str = LIST, study: str = CLAIM, **result: Any) -> Path:
     """A checkout with a list, a study and its result."""
-    for name in ("spec", "studies/results", "docs"):
+    for name in ("spec", papers.STUDIES, papers.RESULTS, "docs"):
         (folder / name).mkdir(parents=True)
     (folder / "spec/papers.toml").write_text(listed)
-    (folder / "studies/one.toml").write_text(study)
+    (folder / papers.STUDIES / "one.toml").write_text(study)
     recorded = {"smoke": False, "claims": [JUDGED], **result}
-    (folder / "studies/results/one.json").write_text(json.dumps(recorded))
+    (folder / papers.RESULTS / "one.json").write_text(json.dumps(recorded))
     return folder
 
 
@@ -81,7 +81,7 @@ def test_a_figure_has_the_verdict_and_the_sentence_of_the_result(tmp_path: Path)
     assert "| [Figure 1](#000-figure-1-first) | What it shows. | 1 holds |" in page
     assert (
         "| **holds** | It was fast \\| so it was. | As fast. | Time of work grew. "
-        "| [one](../studies/one.toml) |"
+        "| [one](../packages/lab/cuesta_lab/studies/one.toml) |"
     ) in page
     assert "| Figure 2 | What it shows. | waits for a machine |" in page
     assert papers.main(["--check"], root) == 0
@@ -89,7 +89,7 @@ def test_a_figure_has_the_verdict_and_the_sentence_of_the_result(tmp_path: Path)
 
 def test_a_claim_without_a_result_is_not_run(tmp_path: Path) -> None:
     root = tree(tmp_path)
-    (root / "studies/results/one.json").unlink()
+    (root / papers.RESULTS / "one.json").unlink()
     papers.main([], root)
     assert "1 not run" in (root / "docs/papers.md").read_text()
 
@@ -97,7 +97,7 @@ def test_a_claim_without_a_result_is_not_run(tmp_path: Path) -> None:
 def test_an_untested_claim_explains_why_without_a_result(tmp_path: Path) -> None:
     study_text = CLAIM.partition("measure")[0] + 'untested = "no such machine"\n'
     root = tree(tmp_path, study=study_text)
-    (root / "studies/results/one.json").unlink()
+    (root / papers.RESULTS / "one.json").unlink()
     papers.main([], root)
     assert "| **cannot be tested** |" in (root / "docs/papers.md").read_text()
 
@@ -113,7 +113,10 @@ def test_an_untested_claim_explains_why_without_a_result(tmp_path: Path) -> None
         ({"listed": LIST.replace("waits", "wats")}, "000:figure-2: wats is not known"),
         ({"listed": LIST.replace('shows = "What it shows."', "", 1)}, "shows is missing"),
         ({"listed": LIST.replace("000:figure-2", "001:figure-2")}, "001:figure-2 is no id"),
-        ({"study": CLAIM.replace("figure-1", "figure-2")}, "waits and studies/one.toml; leave one"),
+        (
+            {"study": CLAIM.replace("figure-1", "figure-2")},
+            f"waits and {papers.STUDIES}/one.toml; leave one",
+        ),
         ({"study": CLAIM.replace("figure-1", "figure-9")}, "000:figure-9 is not in spec/papers"),
         ({"study": CLAIM.replace("rises", "falls")}, "claim one has changed since; run the study"),
         ({"smoke": True}, "is of the smoke size"),
@@ -152,7 +155,7 @@ def test_a_result_is_stored_with_what_its_claims_use(tmp_path: Path) -> None:
     }
     (root / "run/study.json").write_text(json.dumps(full_result))
     assert papers.main(["--keep", str(root / "run")], root) == 0
-    recorded = json.loads((root / "studies/results/one.json").read_text())
+    recorded = json.loads((root / papers.RESULTS / "one.json").read_text())
     expected = {"work": [1.23457], "phase load": [3.0], "log tasks": [4.0]}
     assert recorded["cells"][0] == {"levels": {}, "runs": [], "measures": expected}
     assert recorded["machine"] == {"cpu": "x"}
@@ -169,16 +172,16 @@ def test_a_stored_result_is_judged_by_the_claims_of_today(tmp_path: Path) -> Non
     file = {"factor": [levels], "claim": [JUDGED]}
     result: dict[str, Any] = {"name": "one", "views": [], "factors": [levels], "cells": slow}
     root = tree(tmp_path, study=study, file=file, **result)
-    result_file = root / "studies/results/one.json"
-    (root / "studies/one.toml").write_text(study.replace('"rises"', '"falls"'))
+    result_file = root / papers.RESULTS / "one.json"
+    (root / papers.STUDIES / "one.toml").write_text(study.replace('"rises"', '"falls"'))
     assert papers.main(["--judge", "one"], root) == 0
     claim = json.loads(result_file.read_text())["claims"][0]
     assert (claim["trend"], claim["verdict"]) == ("falls", "does not hold")
     assert papers.main(["--check"], root) == 0
-    (root / "studies/one.toml").write_text(study.replace('"work"', '"log tasks"'))
+    (root / papers.STUDIES / "one.toml").write_text(study.replace('"work"', '"log tasks"'))
     with pytest.raises(SystemExit, match="has no samples of log tasks; run the study again"):
         papers.main(["--judge", "one"], root)
-    (root / "studies/one.toml").write_text(study.replace("value = 2", "value = 3"))
+    (root / papers.STUDIES / "one.toml").write_text(study.replace("value = 2", "value = 3"))
     with pytest.raises(SystemExit, match="factor of the study has changed since"):
         papers.main(["--judge", "one"], root)
 
@@ -187,6 +190,6 @@ def test_a_result_without_a_study_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tree(tmp_path)
-    (root / "studies/results/one.json").rename(root / "studies/results/two.json")
+    (root / papers.RESULTS / "one.json").rename(root / papers.RESULTS / "two.json")
     assert papers.main(["--check"], root) == 1
-    assert "studies/results/two.json has no study" in capsys.readouterr().out
+    assert "packages/lab/results/two.json has no study" in capsys.readouterr().out

@@ -127,7 +127,23 @@ def test_each_declared_dependency_is_pinned() -> None:
         "mappy",
         "numpy",
     ]
-    declared = [*project["dependencies"], *(name for extra in extras.values() for name in extra)]
+    ours = {line for name in setup.OWN_EXTRAS for line in extras.pop(name)}
+    assert ours == {f"cuesta-lab=={version()}"}
+    lab = tomllib.loads((setup.LAB / "pyproject.toml").read_text())
+    assert lab["project"]["version"] == version()
+    needed = [*lab["project"]["dependencies"], *lab["build-system"]["requires"]]
+    needed.remove(f"cuesta=={version()}")
+    declared = [
+        *needed,
+        *project["dependencies"],
+        *(name for extra in extras.values() for name in extra),
+    ]
     pinned = set(re.findall(r"^([\w.-]+)==", setup.REQUIREMENTS.read_text(), re.MULTILINE))
-    names = {re.split(r"[\s<>=!~\[;]", line)[0].lower() for line in declared}
+    names = {re.split(r"[\s<>=!~\[;]", line)[0].lower().replace("_", "-") for line in declared}
     assert names - pinned == set()
+
+
+def version() -> str:
+    """The version of all products."""
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    return str(workspace["package"]["version"])

@@ -19,12 +19,12 @@ BACK = {
 }
 
 
-def circles(root: Path, texts: dict[str, str]) -> list[str]:
+def circles(root: Path, texts: dict[str, str], package: str = "python/cuesta") -> list[str]:
     for name, text in texts.items():
-        path = root / "python/cuesta" / name
+        path = root / package / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    findings = tidy.findings(root, [f"python/cuesta/{name}" for name in texts])
+    findings = tidy.findings(root, [f"{package}/{name}" for name in texts])
     return [str(finding) for finding in findings if finding.rule == "circle"]
 
 
@@ -34,6 +34,11 @@ def test_a_circle_of_two_is_reported_however_it_imports(tmp_path: Path, back: st
     (finding,) = circles(tmp_path, texts)
     assert finding.startswith("python/cuesta/lab/high.py:")
     assert "cuesta.lab.high and cuesta.lab.low import each other" in finding
+
+
+def test_a_circle_of_the_laboratory_is_reported(tmp_path: Path) -> None:
+    texts = {"a.py": "from cuesta_lab import b\n", "b.py": "from . import a\n"}
+    assert len(circles(tmp_path, texts, "packages/lab/cuesta_lab")) == 1
 
 
 def test_a_circle_is_reported_once_with_all_its_modules(tmp_path: Path) -> None:

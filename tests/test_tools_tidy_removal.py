@@ -12,6 +12,7 @@ JAVA = "jvm/hadoop-store/src/main/java/cuesta/hadoop/A.java"
 BROKEN = [
     ("python/cuesta/lab/a.py", "import shutil\nshutil.rmtree(folder)\n"),
     ("python/cuesta/lab/a.py", "from shutil import rmtree as clear\n"),
+    ("packages/lab/cuesta_lab/study/a.py", "import shutil\nshutil.rmtree(folder)\n"),
     ("python/cuesta/lab/a.py", "clear = getattr(shutil.rmtree, '__call__')\n"),
     ("python/cuesta/lab/a.py", "os.removedirs(folder)\n"),
     ("python/cuesta/lab/a.py", "from tempfile import TemporaryDirectory\n"),

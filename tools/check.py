@@ -26,6 +26,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
+SOURCES = os.pathsep.join(str(ROOT / name) for name in ("python", "packages/lab"))
+"""Packages of this checkout, as a path of Python."""
 
 CLIPPY = ("--workspace", "--all-targets", "--release", "--quiet")
 LINTS: dict[str, list[str]] = {
@@ -122,7 +124,7 @@ def run_lint(name: str) -> Outcome:
         LINTS[name],
         cwd=ROOT,
         # Lints come before the build, which installs the package.
-        env=environment() | {"PYTHONPATH": str(ROOT / "python")},
+        env=environment() | {"PYTHONPATH": SOURCES},
         check=False,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

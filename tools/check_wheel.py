@@ -1,6 +1,6 @@
-"""Install a wheel into an empty environment without a compiler, and use it.
+"""Install the wheels into an empty environment without a compiler, and use them.
 
-python tools/check_wheel.py WHEEL
+python tools/check_wheel.py WHEEL LAB
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class WheelError(Exception):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check the wheel that is named."""
-    if len(arguments) != 1:
+    """Check the wheels that are named: of `cuesta`, and of `cuesta-lab`."""
+    if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    check(Path(arguments[0]))
+    check(*map(Path, arguments))
     return 0
 
 
-def check(wheel: Path) -> None:
+def check(wheel: Path, lab: Path) -> None:
     """Errors: `WheelError` with the output of the step that failed."""
     with tempfile.TemporaryDirectory(prefix="cuesta-wheel-") as name:
         folder = Path(name)
@@ -51,6 +51,23 @@ def check(wheel: Path) -> None:
         rows = (folder / "answer" / "pairs.txt").read_text().splitlines()
         if record["verified"] is not True or rows != [LINES[0], LINES[2]]:
             raise WheelError(f"the scan kept {rows}, verified: {record['verified']}")
+        check_lab([*install, "--disable-pip-version-check", str(lab.resolve())], cuesta[:1], folder)
+
+
+def check_lab(install: Sequence[str], cuesta: Sequence[str], folder: Path) -> None:
+    """Check that the laboratory adds its commands, and that without it they name the remedy."""
+    study = [*cuesta, "study", "list"]
+    try:
+        message = run(study, folder)
+    except WheelError as error:
+        message = str(error)
+    if "pip install 'cuesta[lab]'" not in message:
+        raise WheelError(f"without cuesta-lab, `cuesta study` does not name it: {message}")
+    run(install, folder)
+    if "spark-hpc" not in run(study, folder):
+        raise WheelError("the wheel of cuesta-lab has no study spark-hpc")
+    run([*cuesta, "explain", "answer"], folder)
+    run([*cuesta, "model", "machines"], folder)
 
 
 def run(command: Sequence[str], folder: Path) -> str:

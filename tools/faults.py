@@ -122,7 +122,7 @@ def copied(tree: Path) -> Path:
         elif not target.is_file() or target.read_bytes() != source.read_bytes():
             target.write_bytes(source.read_bytes())
             target.chmod(source.stat().st_mode)
-    for folder in ("crates", "python", "tests"):
+    for folder in ("crates", "python", "packages", "tests"):
         for path in (tree / folder).rglob("*"):
             name = path.relative_to(tree).as_posix()
             if path.is_file() and not path.is_symlink() and name not in names:
@@ -203,7 +203,7 @@ def environment(tree: Path) -> Mapping[str, str]:
     return {
         "CARGO_TARGET_DIR": str(WORK / "target"),
         **os.environ,
-        "PYTHONPATH": str(tree / "python"),
+        "PYTHONPATH": os.pathsep.join(str(tree / name) for name in ("python", "packages/lab")),
         # A fault of the same length within a second would leave the compiled file in use.
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYO3_PYTHON": str(PYTHON),

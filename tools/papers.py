@@ -4,13 +4,13 @@
     python tools/papers.py --keep DIR...
     python tools/papers.py --judge NAME...
 
-It comes from `spec/papers.toml`, the claims in `studies/` and the results in `studies/results/`.
-With `--check` nothing is written: it prints one line for each thing that is wrong and exits with 1,
-be it that a figure lacks in the list, that a study names one that is not there, that a result does
-not belong to its study, or that the page is not current.
+It comes from `spec/papers.toml`, the claims in `packages/lab/cuesta_lab/studies` and the results in
+`packages/lab/results`. With `--check` nothing is written: it prints one line for each thing that is
+wrong and exits with 1, be it that a figure lacks in the list, that a study names one that is not
+there, that a result does not belong to its study, or that the page is not current.
 
 `--keep` puts the `study.json` of a folder of `cuesta study run`, of the real size, into
-`studies/results`, with the samples that its claims and views use, and writes the page again.
+`packages/lab/results`, with the samples that its claims and views use, and writes the page again.
 `--judge` judges such a result by the claims that its study has today, from the same samples.
 """
 
@@ -27,16 +27,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.lab.study import claims
+from cuesta_lab.study import claims
 
 ROOT = Path(__file__).resolve().parent.parent
+STUDIES = "packages/lab/cuesta_lab/studies"
+RESULTS = "packages/lab/results"
 VERDICTS = ("holds", "does not hold", "undecided", "cannot be tested")
 NOT_RUN = "not run"
 COLUMNS = 100
 HEAD = """\
 # The papers, figure by figure
 
-<!-- Written by `python tools/papers.py` from spec/papers.toml, studies/ and studies/results/;
+<!-- Written by `python tools/papers.py` from spec/papers.toml, the studies and their results;
 change those instead. -->
 
 Every figure and table of the papers this project builds on, what it shows, and what became of it on
@@ -100,11 +102,11 @@ class Papers:
         listed = tomllib.loads((root / "spec/papers.toml").read_text("utf-8"))
         studies = {
             path.stem: tomllib.loads(path.read_text("utf-8"))
-            for path in sorted((root / "studies").glob("*.toml"))
+            for path in sorted((root / STUDIES).glob("*.toml"))
         }
         results = {
             path.stem: json.loads(path.read_text("utf-8"))
-            for path in sorted((root / "studies/results").glob("*.json"))
+            for path in sorted((root / RESULTS).glob("*.json"))
         }
         return cls(
             papers=listed["paper"], figures=listed["figure"], studies=studies, results=results
@@ -165,15 +167,15 @@ def keep(folder: Path, root: Path) -> None:
         }
         cell["runs"] = []
     result["machine"].pop("filesystems", None)
-    (root / "studies/results").mkdir(exist_ok=True)
+    (root / RESULTS).mkdir(exist_ok=True)
     _write(result, root)
 
 
 def judge(name: str, root: Path) -> None:
     """Judge a stored result by the claims of its study as they are today."""
-    path = root / "studies/results" / f"{name}.json"
+    path = root / RESULTS / f"{name}.json"
     result = json.loads(path.read_text("utf-8"))
-    study = tomllib.loads((root / f"studies/{name}.toml").read_text("utf-8"))
+    study = tomllib.loads((root / STUDIES / f"{name}.toml").read_text("utf-8"))
     for key in _changed(result["file"], study):
         sys.exit(f"{path}: {key} of the study has changed since; run the study again")
     wanted = _measures({**result, "claims": study.get("claim", [])})
@@ -187,7 +189,7 @@ def judge(name: str, root: Path) -> None:
 
 
 def _write(result: Row, root: Path) -> None:
-    target = root / "studies/results" / f"{result['name']}.json"
+    target = root / RESULTS / f"{result['name']}.json"
     target.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
@@ -216,7 +218,7 @@ def problems(papers: Papers) -> Iterator[str]:
                 identifier for identifier in claim.get("figures", []) if identifier not in ids
             ]
             yield from (
-                f"studies/{name}.toml: {identifier} is not in spec/papers.toml"
+                f"{STUDIES}/{name}.toml: {identifier} is not in spec/papers.toml"
                 for identifier in unknown
             )
     for name, result in papers.results.items():
@@ -253,7 +255,7 @@ def _wrong(figure: Row, papers: Papers) -> Iterator[str]:
     states = [key for key in _STATES if key in figure]
     claims = papers.claims(name)
     if len(states) > 1 or (claims and states):
-        studies = [f"studies/{claim.study}.toml" for claim in claims[:1]]
+        studies = [f"{STUDIES}/{claim.study}.toml" for claim in claims[:1]]
         yield f"{where} has {' and '.join([*states, *studies])}; leave one"
     if figure.get("required") and states:
         yield f"{where} must have a study"
@@ -262,7 +264,7 @@ def _wrong(figure: Row, papers: Papers) -> Iterator[str]:
 
 
 def _stale(name: str, result: Row, papers: Papers) -> Iterator[str]:
-    where = f"studies/results/{name}.json"
+    where = f"{RESULTS}/{name}.json"
     if name not in papers.studies:
         yield f"{where} has no study"
         return
@@ -361,7 +363,7 @@ def _section(figure: Row, claims: Sequence[FigureClaim]) -> str:
         "|---|---|---|---|---|",
     ]
     for claim in claims:
-        link = f"[{claim.study}](../studies/{claim.study}.toml)"
+        link = f"[{claim.study}](../{STUDIES}/{claim.study}.toml)"
         texts = [_cell(claim.claim[key]) for key in ("finding", "expected")]
         rows.append(
             f"| **{claim.verdict}** | {' | '.join(texts)} | {_cell(claim.finding)} | {link} |"

@@ -2,8 +2,8 @@
 
     python3 tools/setup.py [build|venv|all|test|lock]
 
-build   the virtual environment `.venv` with the packages of Spark and TileDB, and the native module
-        in release, so that `.venv/bin/cuesta` works (the default)
+build   the virtual environment `.venv` with the packages of Spark and TileDB, the native module in
+        release, and the laboratory, so that `.venv/bin/cuesta` works (the default)
 venv    `.venv` with all pinned packages, those for lints, tests and benches too
 all     both, and the jars: of the Scala workloads, with the compiler that PySpark brings, and
         those for Hadoop, with the JDK's or one from Maven
@@ -36,12 +36,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+PIP = (str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 COMMAND = VENV / "bin" / "cuesta"
 STAMP = VENV / "cuesta-stamp.json"
 REQUIREMENTS = ROOT / "tools" / "requirements.txt"
 REQUIREMENTS_BUILD = ROOT / "tools" / "requirements-build.txt"
 """The pinned packages that `make build` and `make demo` need."""
 PACKAGE = ROOT / "python" / "cuesta"
+LAB = ROOT / "packages" / "lab"
+"""Distribution `cuesta-lab`."""
 MODULE = PACKAGE / "_native.abi3.so"
 SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
 JAR = PACKAGE / "jars" / "cuesta-spark-jobs.jar"
@@ -60,6 +63,8 @@ training.make(print)
 """Makes the archive that Spark starts from, where there is none, or in place of the one there."""
 ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session", "training")
 EXTRAS_BUILD = ("spark", "array")
+OWN_EXTRAS = frozenset({"lab", "model"})
+"""Extras that bring packages of this repository, so that nothing of theirs is pinned."""
 COMPILED_EXTRA = "assess"
 """The extra with a package that is compiled with zlib's headers: not for all machines."""
 
@@ -142,7 +147,8 @@ def install(requirements: Path, what: str) -> None:
 def build_with(requirements: Path, what: str) -> None:
     """Build the native module, and install the package as bytecode, as users have it."""
     build_native(requirements, what)
-    run([str(PYTHON), "-m", "compileall", "-q", str(PACKAGE)])
+    install_lab()
+    run([str(PYTHON), "-m", "compileall", "-q", str(PACKAGE), str(LAB / "cuesta_lab")])
 
 
 def build_native(requirements: Path, what: str) -> None:
@@ -162,6 +168,18 @@ def build_native(requirements: Path, what: str) -> None:
         installed.result()
     run(maturin)
     write_stamp({"native": sources})
+
+
+def install_lab() -> None:
+    """Install the laboratory from this checkout, with its entry points."""
+    sources = digest([LAB / "pyproject.toml"])
+    installed = [str(PYTHON), "-c", "from importlib.metadata import version; version('cuesta-lab')"]
+    if stamp().get("lab") == sources and succeeds(installed, silent=True):
+        return
+    announce("installing cuesta-lab from this checkout")
+    alone = ["--no-deps", "--no-build-isolation", "--no-index", "--editable", str(LAB)]
+    run([*PIP, *alone])
+    write_stamp({"lab": sources})
 
 
 def install_alone(name: str, requirements: Path) -> None:
@@ -184,8 +202,7 @@ def pinned(name: str, requirements: Path) -> str:
 def pip(*words: str) -> None:
     """Install packages into `.venv`, of which only archives with the hashes that are pinned."""
     # Not with uv: it is twice as fast, but stores 1 to 2 GB of pyspark anew for each install.
-    command = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run([*command, "--require-hashes", *words])
+    run([*PIP, "--require-hashes", *words])
 
 
 def build_jar() -> None:
@@ -257,9 +274,10 @@ def install_of_debian(what: str, packages: Sequence[str]) -> None:
 
 
 def lock() -> None:
-    """Pin the packages of every extra but the compiled one, for all Pythons from 3.11 on."""
+    """Pin the packages of extras but the compiled one and ours, for all Pythons from 3.11 on."""
     venv()
-    compile_requirements(REQUIREMENTS, [name for name in extras() if name != COMPILED_EXTRA])
+    pinned_extras = [name for name in extras() if name not in {COMPILED_EXTRA, *OWN_EXTRAS}]
+    compile_requirements(REQUIREMENTS, pinned_extras)
     compile_requirements(REQUIREMENTS_BUILD, EXTRAS_BUILD, "--constraint", str(REQUIREMENTS))
 
 
@@ -268,7 +286,8 @@ def compile_requirements(target: Path, names: Iterable[str], *options: str) -> N
     command = [str(VENV / "bin" / "uv"), "pip", "compile", "--quiet", "--universal"]
     shown = ["--python-version", "3.11", "--no-annotate", "--no-header", "--generate-hashes"]
     wanted = [word for name in names for word in ("--extra", name)]
-    builds = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    projects = [tomllib.loads((folder / "pyproject.toml").read_text()) for folder in (ROOT, LAB)]
+    builds = [line for project in projects for line in project["build-system"]["requires"]]
     pinned_text = subprocess.run(
         [*command, *shown, *options, *wanted, "pyproject.toml", "-"],
         cwd=ROOT,
@@ -365,6 +384,7 @@ def succeeds(command: Sequence[str], *, silent: bool = False) -> bool:
 def run(command: Sequence[str]) -> None:
     """Run a command of the environment; an error ends the set-up."""
     named = {"VIRTUAL_ENV": str(VENV), "PYO3_PYTHON": str(PYTHON), "PIP_QUIET": "1"}
+    named["PATH"] = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     subprocess.run(command, cwd=ROOT, check=True, env=os.environ | named)
 
 

@@ -40,7 +40,7 @@ class Shape:
     disk_dirty: str = ""
 
     def factors(self) -> dict[str, object]:
-        """The limits as factors of `cuesta.lab.machines`."""
+        """The limits as factors of `cuesta_lab.machines`."""
         limits = {"disk-rate": self.disk_rate, "disk-dirty": self.disk_dirty}
         limits_set = {name: text for name, text in limits.items() if text}
         return {"disks": 1, "disk-size": self.disk_size, "disk-holds": "input", **limits_set}

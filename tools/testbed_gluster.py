@@ -1,6 +1,6 @@
 """GlusterFS on this machine: nodes with a disk, a network and a memory of their own, as root.
 
-One process sets the factors of `cuesta.lab.machines`, starts a daemon in each node,
+One process sets the factors of `cuesta_lab.machines`, starts a daemon in each node,
 makes one volume of all disks, cut into shards, and mounts it. At SIGTERM it undoes all of that.
 """
 
@@ -25,7 +25,7 @@ from testbed_held import START_SECONDS
 from testbed_service import TestbedError
 
 if TYPE_CHECKING:
-    from cuesta.lab.machines import Node, Place
+    from cuesta_lab.machines import Node, Place
 
 NODES_MAX = 16
 COMMAND_SECONDS = 60.0
@@ -82,7 +82,7 @@ class Shape:
     shard_size: str = "64MiB"
 
     def factors(self) -> dict[str, object]:
-        """The limits as factors of `cuesta.lab.machines`."""
+        """The limits as factors of `cuesta_lab.machines`."""
         limits = {
             "disk-rate": self.disk_rate,
             "disk-dirty": self.disk_dirty,

@@ -71,7 +71,7 @@ def keep(folder: Path, facts: Mapping[str, object]) -> None:
 def machines() -> ModuleType:
     """The package of machine factors: tools run from a checkout that may not be installed."""
     sys.path.insert(0, str(maven.ROOT / "python"))
-    from cuesta.lab import machines as found
+    from cuesta_lab import machines as found
 
     return found
 

@@ -1,9 +1,10 @@
-"""Build the wheel into `dist/` and try it where there is no compiler.
+"""Build the wheels into `dist/` and try them where there is no compiler.
 
     python tools/wheel.py [--portable] [--out DIR]
 
-The wheel works with each Python from 3.11 on (abi3) and for the C library of this machine or newer;
-`--portable` links with zig (from its PyPI package) against glibc 2.17, for older clusters.
+That of `cuesta` works with each Python from 3.11 on (abi3) and for the C library of this machine or
+newer; `--portable` links with zig (from its PyPI package) against glibc 2.17, for older clusters.
+That of `cuesta-lab` is pure Python.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import check_wheel
 
 ROOT = Path(__file__).resolve().parent.parent
+LAB = ROOT / "packages" / "lab"
 BIN = ROOT / ".venv" / "bin"
 ZIG = "ziglang==0.15.2"
 
@@ -29,9 +31,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     options = parser.parse_args(arguments)
     wheel = build(options.out, portable=options.portable)
-    print(f"wheel: {wheel.name}, {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
-    check_wheel.check(wheel)
-    print("wheel: an empty environment without a compiler installed it and ran a scan")
+    lab = build_lab(options.out)
+    for built in (wheel, lab):
+        print(f"wheel: {built.name}, {built.stat().st_size / 1e6:.1f} MB", flush=True)
+    check_wheel.check(wheel, lab)
+    print("wheel: an empty environment without a compiler installed them, ran and explained a scan")
     return 0
 
 
@@ -42,13 +46,30 @@ def build(folder: Path, *, portable: bool = False) -> Path:
         pip = [str(BIN / "python"), "-m", "pip", "install", "--quiet", ZIG]
         subprocess.run(pip, check=True)
         command += ["--zig", "--compatibility", "manylinux2014"]
-    environment = os.environ | {
+    subprocess.run(command, cwd=ROOT, env=environment(), check=True)
+    return newest(folder.glob("cuesta-*.whl"))
+
+
+def build_lab(folder: Path) -> Path:
+    """The wheel of the laboratory in `folder`, made by the pinned backend without a network."""
+    command = [str(BIN / "python"), "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
+    command += ["--no-build-isolation", "--wheel-dir", str(folder), str(LAB)]
+    subprocess.run(command, cwd=ROOT, env=environment(), check=True)
+    return newest(folder.glob("cuesta_lab-*.whl"))
+
+
+def newest(wheels: Iterable[Path]) -> Path:
+    """The wheel that was built last."""
+    return max(wheels, key=lambda path: path.stat().st_mtime)
+
+
+def environment() -> dict[str, str]:
+    """Variables with which the tools of `.venv` are used."""
+    return os.environ | {
         "VIRTUAL_ENV": str(BIN.parent),
         "PYO3_PYTHON": str(BIN / "python"),
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
     }
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    return max(folder.glob("cuesta-*.whl"), key=lambda path: path.stat().st_mtime)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any
 
 from cuesta.errors import CuestaError
-from cuesta.model import measured
-from cuesta.model.advise import advise_from_runs
-from cuesta.model.choices import Choice, Job
-from cuesta.model.predict import Prediction
+from cuesta_lab.model import measured
+from cuesta_lab.model.advise import advise_from_runs
+from cuesta_lab.model.choices import Choice, Job
+from cuesta_lab.model.predict import Prediction
 from harness import predictions, studies
 from harness.data import (
     Matrix,

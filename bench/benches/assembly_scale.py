@@ -17,7 +17,7 @@ from typing import Any
 
 from benches import engines
 from benches.assemble_command import CUESTA, Command, K, files, run, same_files
-from cuesta.lab.study.measures import PHASE, measures
+from cuesta_lab.study.measures import PHASE, measures
 from harness.data import genome_reads
 from harness.model import Case, Contestant, MemoryLimit, Ratio, Sample
 from harness.size import Size

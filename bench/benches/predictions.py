@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cuesta.model import fit, records
-from cuesta.model.observed import Observation
-from cuesta.model.predict import predict
+from cuesta_lab.model import fit, records
+from cuesta_lab.model.observed import Observation
+from cuesta_lab.model.predict import predict
 from harness import predictions, studies
 from harness.data import (
     Matrix,

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benches.store import stated
-from cuesta.lab import machines
-from cuesta.lab.machines import Node, Place
 from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from cuesta.store.peers import PeerSettings, make_secret, write_members
+from cuesta_lab import machines
+from cuesta_lab.machines import Node, Place
 from harness import stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample
 from harness.size import Size

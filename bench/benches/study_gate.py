@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import median, stdev
 from tempfile import TemporaryDirectory
 
-from cuesta.lab.study import baseline as gate
-from cuesta.lab.study.shift import scatter
-from cuesta.lab.study.turns import Turns
+from cuesta_lab.study import baseline as gate
+from cuesta_lab.study.shift import scatter
+from cuesta_lab.study.turns import Turns
 from harness import drawn, native
 from harness.data import Matrix, Pairs, Points, matrix_text, pairs_text, points_array
 from harness.drawn import Noise

@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from cuesta.lab.study.intervals import ratio
-from cuesta.lab.study.measures import measures
-from cuesta.lab.study.tune import BETTER, NO_GAIN, SMALL
-from cuesta.lab.study.tune_run import MEASURE
+from cuesta_lab.study.intervals import ratio
+from cuesta_lab.study.measures import measures
+from cuesta_lab.study.tune import BETTER, NO_GAIN, SMALL
+from cuesta_lab.study.tune_run import MEASURE
 from harness import studies
 from harness.data import Pairs, pairs_text, tera_records
 from harness.model import Case, Contestant, Ratio, Recorded, Sample, Share

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuesta.model.predict import Prediction
+from cuesta_lab.model.predict import Prediction
 
 THREADS = 2
 """Threads of each contestant, whatever the machine has."""

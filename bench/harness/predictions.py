@@ -7,8 +7,8 @@ from statistics import median
 from typing import Any
 
 from cuesta.lab.stats import CONFIDENCE, median_interval
-from cuesta.model.predict import Prediction
 from cuesta.units import format_seconds
+from cuesta_lab.model.predict import Prediction
 from harness.measure import Measured
 from harness.model import REFUSED, PredictionError, PredictionShare, Recorded
 from harness.shares import wilson

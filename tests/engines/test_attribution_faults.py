@@ -12,8 +12,9 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.engines import get_engine
-from cuesta.lab import machines
-from cuesta.report.attribution import (
+from cuesta.report.records import Run, number, to_run
+from cuesta_lab import machines
+from cuesta_lab.report.attribution import (
     COLLECTION,
     IDLE,
     NETWORK,
@@ -27,8 +28,7 @@ from cuesta.report.attribution import (
     Attribution,
     attribution,
 )
-from cuesta.report.records import Run, number, to_run
-from cuesta.report.whatif import what_if
+from cuesta_lab.report.whatif import what_if
 
 STUDY = """
 question = "Is the cause of a slow run named?"

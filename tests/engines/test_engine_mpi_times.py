@@ -11,9 +11,9 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.engines.mpi import MpiEngine
-from cuesta.report.attribution import SKEW, attribution
 from cuesta.report.records import to_run
-from cuesta.report.whatif import what_if
+from cuesta_lab.report.attribution import SKEW, attribution
+from cuesta_lab.report.whatif import what_if
 
 pytestmark = pytest.mark.skipif(MpiEngine().missing() is not None, reason="MPI is not installed")
 

@@ -18,7 +18,7 @@ from cuesta.cli.app import call
 from cuesta.engines.spark import executor
 from cuesta.errors import InputError
 from cuesta.report.records import to_run
-from cuesta.report.whatif import what_if
+from cuesta_lab.report.whatif import what_if
 from labkit import vector_files
 from sparkkit import engine, run, same_as_native, spark, trial
 

@@ -17,9 +17,9 @@ from cuesta.engines.mpi import launch
 from cuesta.engines.mpi.usage import place, total
 from cuesta.lab.probe import Usage, with_remote
 from cuesta.processes import parents
-from cuesta.report.attribution import OTHERS, attribution
 from cuesta.report.records import to_run
 from cuesta.trial import RemoteUse
+from cuesta_lab.report.attribution import OTHERS, attribution
 from labkit import record_of
 from slurmkit import slurm
 from sortkit import write_records

@@ -10,9 +10,9 @@ import pytest
 import testbed_slurm
 from clusterkit import call, wait_until_gone
 from cuesta.engines import get_engine
-from cuesta.lab.study.measures import measures
-from cuesta.model.replay import Cluster, replay
-from cuesta.model.tasks import read
+from cuesta_lab.model.replay import Cluster, replay
+from cuesta_lab.model.tasks import read
+from cuesta_lab.study.measures import measures
 from labkit import record_of
 from slurmkit import slurm
 from testbed_slurm import SlurmBed

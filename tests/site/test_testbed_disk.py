@@ -11,7 +11,7 @@ import pytest
 import testbed
 import testbed_disk
 import testbed_service
-from cuesta.lab import machines
+from cuesta_lab import machines
 from testbed_disk import Shape
 
 SLOW = Shape(disk_size="128MiB", disk_rate="2MB/s", disk_dirty="2MiB")

@@ -38,7 +38,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in tidy.repository_paths(ROOT):
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, copy / path, follow_symlinks=False)
-    for link in ("spec", "studies"):
+    for link in ("spec",):
         if not (copy / "python" / "cuesta" / link).is_symlink():
             (copy / "python" / "cuesta" / link).symlink_to(f"../../{link}")
     return copy

@@ -19,13 +19,18 @@ def test_a_second_empty_environment_installs_and_uses_the_wheel(tmp_path: Path) 
     assert "-cp311-abi3-" in built.name
     with zipfile.ZipFile(built) as archive:
         names = set(archive.namelist())
-    assert "cuesta/studies/spark-hpc.toml" in names
     assert "cuesta/engines/mpi/dataflow.c" in names
     assert {"cuesta/spec/cases/points.npy", "cuesta/spec/workloads/scan/cases/all.json"} <= names
     assert ("cuesta/jars/cuesta-spark-jobs.jar" in names) == setup.JAR.exists()
     for jar in setup.HADOOP_JARS:
         assert (f"cuesta/jars/{jar.name}" in names) == jar.exists()
-    check_wheel.check(built)
+    lab = wheel.build_lab(tmp_path)
+    with zipfile.ZipFile(lab) as archive:
+        in_lab = set(archive.namelist())
+    assert {"cuesta_lab/studies/spark-hpc.toml", "cuesta_lab/model/demands.toml"} <= in_lab
+    assert "cuesta_lab/report/templates/study.html.j2" in in_lab
+    assert not any(name.startswith("cuesta_lab") for name in names)
+    check_wheel.check(built, lab)
 
 
 def test_a_step_that_fails_shows_its_output(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from tidyrules import Finding, SourceFile, line_of
-from tidyrules.imports import imported
+from tidyrules.imports import imported, parts_in_root
 
 _FOUNDATIONS = frozenset({"core", "runtime", "answer", "input", "store", "ceiling", "testkit"})
 _OUTER = frozenset({"python", "bench"})
@@ -29,18 +29,24 @@ _DETECTS = re.compile(r"\bis_x86_feature_detected!")
 _DETECTION = "crates/core/src/cpu.rs"
 """File that detects the processor, in which a test can reduce its features."""
 
-_NAMELESS = ("lab", "report")
+_NAMELESS = frozenset({
+    ("cuesta", "lab"), ("cuesta", "report"),
+    ("cuesta_lab", "machines"), ("cuesta_lab", "report"), ("cuesta_lab", "study"),
+})  # fmt: skip
 """Packages that name no engine's library and no workload: these contribute by hooks."""
-_CARRIERS = (("engines", "spark"), ("engines", "mpi"))
+_CARRIERS = (("cuesta", "engines", "spark"), ("cuesta", "engines", "mpi"))
 """Packages of engines that name no workload: they carry rounds."""
 _LIBRARIES = re.compile(r"(?i)spark|tiledb|parquet|hadoop|hdfs|mpi4py|\bmpi\b")
 _PHASES = frozenset({"load"})
 """Workloads whose name is that of a phase of any workload too."""
 
-_MODULE_NAME = re.compile(r"cuesta(?:\.\w+)+")
+_MODULE_NAME = re.compile(r"cuesta(?:_lab)?(?:\.\w+)+")
+_OF_LAB = re.compile(r"^cuesta_lab\b")
+_NO_ENGINE = re.compile(r"^cuesta\.engines\b")
+_NO_ENGINE_BY_NAME = re.compile(r"^cuesta\.engines\.[a-z]")
 _PYTHON_FORBIDS = {
-    "report": (re.compile(r"^cuesta\.engines\b"), "a report must not import an engine"),
-    "lab": (re.compile(r"^cuesta\.engines\.[a-z]"), "the lab must not import an engine by name"),
+    "report": (_NO_ENGINE, "a report must not import an engine"),
+    "lab": (_NO_ENGINE_BY_NAME, "the lab must not import an engine by name"),
     "engines": (
         re.compile(r"^cuesta\.(?:lab|report|assess|api|cli)\b"),
         "an engine must not know who runs it; values they share are beside the packages",
@@ -49,13 +55,21 @@ _PYTHON_FORBIDS = {
         re.compile(r"^cuesta\.(?:lab|report|engines|assess|api|cli)\b"),
         "a workload must not know who runs it or shows it",
     ),
-    "model": (
-        re.compile(r"^cuesta\.(?:engines|workloads|store|assess|report|api|cli)\b"),
-        "a model reads records and tables; it knows nobody who runs or shows them",
-    ),
     "store": (
         re.compile(r"^cuesta\.(?:workloads|engines)\b"),
         "the store must not know a workload or an engine",
+    ),
+}
+_LAB_FORBIDS = {
+    "report": (_NO_ENGINE, "a report must not import an engine"),
+    "study": (_NO_ENGINE_BY_NAME, "a study must not import an engine by name"),
+    "machines": (_NO_ENGINE_BY_NAME, "a factor of the machine must not import an engine by name"),
+    "model": (
+        re.compile(
+            r"^cuesta\.(?:engines|workloads|store|assess|report|api|cli)\b"
+            r"|^cuesta_lab\.(?:study|report|cli)\b"
+        ),
+        "a model reads records and tables; it knows nobody who runs or shows them",
     ),
 }
 
@@ -71,11 +85,12 @@ def check(file: SourceFile) -> Iterator[Finding]:
         for match in _DETECTS.finditer(file.code):
             message = "ask cuesta_core::cpu, so that tests can force each level"
             yield file.finding(line_of(file.code, match.start()), "arrow", message)
-    if file.suffix == ".py" and path.parts[:2] == ("python", "cuesta"):
-        yield from _package(file, path.parts[2])
-        if path.parts[2] in _NAMELESS:
+    parts = parts_in_root(file.path)
+    if file.suffix == ".py" and parts:
+        yield from _package(file, *parts[:2])
+        if parts[:2] in _NAMELESS:
             yield from _libraries(file)
-        if path.parts[2] in _NAMELESS or path.parts[2:4] in _CARRIERS:
+        if parts[:2] in _NAMELESS or parts[:3] in _CARRIERS:
             yield from _workloads(file)
 
 
@@ -133,14 +148,18 @@ def _kernel(file: SourceFile) -> Iterator[Finding]:
         yield file.finding(number, "arrow", message)
 
 
-def _package(file: SourceFile, package: str) -> Iterator[Finding]:
-    rule = _PYTHON_FORBIDS.get(package)
-    if rule is None:
-        return
-    forbidden, message = rule
+def _package(file: SourceFile, product: str, package: str = "") -> Iterator[Finding]:
+    """Imports that a package of a product must not have."""
+    rules = []
+    if product == "cuesta":
+        rules.append((_OF_LAB, "the laboratory is above; entry points find what it adds"))
+    rule = (_PYTHON_FORBIDS if product == "cuesta" else _LAB_FORBIDS).get(package)
+    if rule is not None:
+        rules.append(rule)
     for number, module in _imports(file):
-        if forbidden.match(module):
-            yield file.finding(number, "arrow", f"{module}: {message}")
+        for forbidden, message in rules:
+            if forbidden.match(module):
+                yield file.finding(number, "arrow", f"{module}: {message}")
 
 
 def _imports(file: SourceFile) -> Iterator[tuple[int, str]]:

@@ -1,12 +1,13 @@
-"""Circles of imports: modules of the Python package that reach each other."""
+"""Circles of imports: modules of the Python packages that reach each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
 
 from tidyrules import Finding, SourceFile
-from tidyrules.imports import imported
+from tidyrules.imports import imported, parts_in_root
+
+PACKAGES = (("cuesta",), ("cuesta_lab",))
 
 
 def circles(uses: Mapping[str, set[str]]) -> list[frozenset[str]]:
@@ -20,7 +21,7 @@ def circles(uses: Mapping[str, set[str]]) -> list[frozenset[str]]:
 
 
 def of_modules(files: Iterable[SourceFile]) -> Iterator[Finding]:
-    """A finding for each circle of modules of `python/cuesta`, at its first file."""
+    """A finding for each circle of modules of the packages, at its first file."""
     modules = {_module(file.path): file for file in files if _is_of_package(file.path)}
     imports = {
         name: {module: line for line, module in imported(file) if module in modules}
@@ -45,9 +46,9 @@ def _reached(member: str, uses: Mapping[str, set[str]]) -> set[str]:
 
 
 def _is_of_package(path: str) -> bool:
-    return path.endswith(".py") and PurePosixPath(path).parts[:2] == ("python", "cuesta")
+    return path.endswith(".py") and parts_in_root(path)[:1] in PACKAGES
 
 
 def _module(path: str) -> str:
-    parts = PurePosixPath(path).with_suffix("").parts[1:]
+    parts = parts_in_root(path.removesuffix(".py"))
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

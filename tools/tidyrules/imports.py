@@ -8,9 +8,20 @@ from pathlib import Path, PurePosixPath
 
 from tidyrules import SourceFile
 
+ROOTS = ("python", "packages/lab")
+"""Folders of the packages: `cuesta`, and `cuesta_lab` of the laboratory."""
+
+
+def parts_in_root(path: str) -> tuple[str, ...]:
+    """Parts of a path below the root of its package; none outside the packages."""
+    for root in map(PurePosixPath, ROOTS):
+        if PurePosixPath(path).is_relative_to(root):
+            return PurePosixPath(path).relative_to(root).parts
+    return ()
+
 
 def imported(file: SourceFile) -> Iterator[tuple[int, str]]:
-    """Every module that a file of `python/` imports, with the line; none if it does not parse.
+    """Every module that a file of a package imports, with the line; none if it does not parse.
 
     `from package import name` imports the module of that name, or, where there is none, the
     package. `import_module` with a string is an import too.
@@ -19,7 +30,7 @@ def imported(file: SourceFile) -> Iterator[tuple[int, str]]:
         tree = ast.parse(file.text)
     except SyntaxError:
         return
-    package = PurePosixPath(file.path).parts[1:-1]
+    package = parts_in_root(file.path)[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -41,5 +52,9 @@ def _is_import_call(function: ast.expr) -> bool:
 
 
 def _is_module(root: Path, name: str) -> bool:
-    path = root.joinpath("python", *name.split("."))
+    return any(_is_module_of(root / package, name) for package in ROOTS)
+
+
+def _is_module_of(folder: Path, name: str) -> bool:
+    path = folder.joinpath(*name.split("."))
     return path.is_dir() or any(path.with_suffix(end).is_file() for end in (".py", ".pyi"))

@@ -16,7 +16,7 @@ _MODULES = {
 }
 _INSTALLED = re.compile(
     r"^(?:crates/[^/]+/(?:src/(?!(?:.*/)?(?:tests?|benches)(?:/|\.rs$))|build\.rs)"
-    r"|python/cuesta/|jvm/[^/]+/src/main/)"
+    r"|python/cuesta/|packages/[^/]+/cuesta_\w+/|jvm/[^/]+/src/main/)"
 )
 """Code that users run: no tests, examples, benches or tools."""
 

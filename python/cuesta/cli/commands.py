@@ -10,13 +10,14 @@ import typer
 from typer.core import TyperGroup
 
 from cuesta import __version__
+from cuesta.cli import products
 from cuesta.errors import InputError
 
 COMMANDS = (
     "run", "compare", "verify", "assess", "data", "store", "cluster", "study", "report", "explain",
     "model", "advise", "doctor",
 )  # fmt: skip
-"""Modules of this package, in the order that help lists them."""
+"""Commands in the order that help lists them: modules of this package, or of other products."""
 
 
 def call(arguments: Sequence[str]) -> object:
@@ -62,7 +63,10 @@ def build(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_options)
     for name in commands:
-        import_module(f"cuesta.cli.{name}").register(app)
+        if products.is_of_product(name):
+            products.register(app, name)
+        else:
+            import_module(f"cuesta.cli.{name}").register(app)
     return app
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cuesta import numerals as n
-from cuesta.lab.study.rules import SPOILING
-from cuesta.lab.study.rules_times import BUSY_LOAD, REPEATS_MIN
+from cuesta.lab.rules import BUSY_LOAD, REPEATS_MIN, SPOILING
 from cuesta.report.findings import CEILING_SLACK, NOISY_SPREAD, Finding, spread
 from cuesta.report.records import Group, Run, number, text
 from cuesta.report.words import ceiling_name
@@ -19,7 +18,7 @@ STAMP = "Not comparable"
 class Alarm:
     """A warning; `grave` when the answer is in doubt, or times must not be compared.
 
-    `rule` is the name of the rule that is broken, as in `lab.study.rules`.
+    `rule` is the name of the rule that is broken, as `lab.rules` has them.
     """
 
     text: str

@@ -11,8 +11,8 @@ from markupsafe import Markup, escape
 
 from cuesta import generated, outputs
 from cuesta.errors import InputError
-from cuesta.report import studies
 from cuesta.report.blocks import Section
+from cuesta.report.extensions import page_writer
 from cuesta.report.records import Group, read_groups
 from cuesta.report.sections import sections
 
@@ -33,27 +33,16 @@ def write(paths: Sequence[Path], output: Path) -> Path:
     groups = read_groups(paths)
     if not groups:
         raise InputError(f"report: no run records in {', '.join(str(path) for path in paths)}")
-    return _put(render(groups), output)
+    return put(render(groups), output)
 
 
 def write_any(paths: Sequence[Path], output: Path) -> Path:
     """Write the report of runs, or of a study when that is the one path; return its path.
 
-    Errors: as `write` and `write_study`.
+    Errors: as `write`; `EngineMissing` for a study without the package that draws it.
     """
-    if len(paths) == 1 and studies.is_study(paths[0]):
-        return write_study(paths[0], output)
-    return write(paths, output)
-
-
-def write_study(folder: Path, output: Path) -> Path:
-    """Write the report of the study in `folder` to the file `output`; return its path.
-
-    `folder` may also be the file of its result, which needs no run records next to it.
-
-    Errors: `InputError` when there is no study, or `output` cannot be written.
-    """
-    return _put(render_study(studies.read(folder)), output)
+    write_record = page_writer(paths[0]) if len(paths) == 1 else None
+    return write_record(paths[0], output) if write_record else write(paths, output)
 
 
 def write_section(section: Section, output: Path, origin: str) -> Path:
@@ -61,10 +50,10 @@ def write_section(section: Section, output: Path, origin: str) -> Path:
 
     Errors: `InputError` when `output` cannot be written.
     """
-    return _put(_page(section.question, [section], origin), output)
+    return put(_page(section.question, [section], origin), output)
 
 
-def _put(html: str, output: Path) -> Path:
+def put(html: str, output: Path) -> Path:
     """Write the page in one step, or not at all; it replaces only a file of Cuesta's."""
     outputs.check_local(output)
     try:
@@ -81,12 +70,6 @@ def render(groups: Sequence[Group]) -> str:
     return _page(title, made, _records(sum(len(group.runs) for group in groups)))
 
 
-def render_study(study: studies.StudyResult) -> str:
-    """The page of a study as HTML text, a pure function of its values."""
-    page = studies.made(study)
-    return _rendered("study.html.j2", title=page.title, origin=page.origin, page=page)
-
-
 def _records(runs: int) -> str:
     return (
         f"Made by `cuesta report` from {runs} run record{'' if runs == 1 else 's'} and nothing "
@@ -95,11 +78,11 @@ def _records(runs: int) -> str:
 
 
 def _page(title: str, made: Sequence[Section], origin: str) -> str:
-    return _rendered("report.html.j2", title=title, origin=origin, sections=made)
+    return rendered(environment(), "report.html.j2", title=title, origin=origin, sections=made)
 
 
-def _rendered(name: str, **values: object) -> str:
-    templates = environment()
+def rendered(templates: Environment, name: str, **values: object) -> str:
+    """A page by the template of that name, with the style of all pages."""
     # The style sheet is ours: escaping it would break its quotation marks and child selectors.
     style = Markup(templates.get_template("style.css").render())
     return templates.get_template(name).render(

@@ -1,0 +1,343 @@
+"""Advice on machine, nodes and engine for a job: all choices, the best three, and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from cuesta.errors import InputError
+from cuesta.units import format_bytes, format_bytes_si, format_count, format_seconds
+from cuesta_lab.model.choices import (
+    RESOURCES,
+    SIZE_BEYOND,
+    Choice,
+    Job,
+    choice,
+    choices,
+    size_refused,
+)
+from cuesta_lab.model.demands import Demand
+from cuesta_lab.model.machines import Hardware
+
+SCHEMA = "cuesta.advice/1"
+BETWEEN = 2.0
+"""Largest price of the choice in between, as a multiple of the cheapest."""
+AS_FAST = 1.1
+"""Smallest ratio of two predicted times that counts as a difference."""
+SIZE_MAX = 1e15
+SEVERAL = (
+    "Times on several nodes follow from runs on one machine, none was measured; which engine is the"
+    " faster there is not sure."
+)
+PRICES = (
+    "Prices: nodes that are bought, at their list price over {years:g} years without a pause;"
+    " power, people and, where a machine says so, its network are not in it."
+)
+DATES = "Prices are of different days, {first} to {last}, and none is adjusted to another day."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommendation:
+    """A recommended choice, with the reason in plain words."""
+
+    title: str
+    choice: Choice
+    words: str
+
+
+def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -> dict[str, Any]:
+    """Rank all choices: the best three, the COST of scale-out, and their data, as JSON.
+
+    Errors: `InputError` for a size far from any measured, or where no machine has room.
+    """
+    _check(job, demands)
+    options = list(choices(job, machines, demands))
+    names = {machine.key: machine.name for machine in machines}
+    possible = [option for option in options if option.seconds]
+    if not possible:
+        reasons = "; ".join(
+            f"{names[option.machine]}, {format_count(option.nodes, 'node')}: {option.refused}"
+            for option in options[-3:]
+        )
+        raise InputError(
+            f"advise: no machine has room for {format_bytes_si(job.size_bytes)}"
+            f" ({reasons or 'none has so many nodes'})"
+        )
+    best = three_best(possible, names)
+    return {
+        "schema": SCHEMA,
+        "workload": demands[0].workload,
+        "size_bytes": job.size_bytes,
+        "years": job.years,
+        "best": [asdict(advised) for advised in best],
+        "turns": _turn(job, machines, demands, best[0].choice),
+        "scale_out": [_scale_out(job, machine, demands) for machine in machines],
+        "left_out": [why for demand in demands if (why := size_refused(job, demand))],
+        "choices": [asdict(option) for option in options],
+        "machines": {machine.key: asdict(machine) for machine in machines},
+        "demands": [asdict(demand) for demand in demands],
+    }
+
+
+def advise_from_runs(workload: str, job: Job, options: Sequence[Choice]) -> dict[str, Any]:
+    """Rank choices predicted from the user's own runs, which have no price; as `advise`."""
+    if job.size_bytes <= 0:
+        raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
+    possible = [option for option in options if option.seconds]
+    if not possible:
+        raise InputError(f"advise: {options[0].engine}, {options[0].machine}: {options[0].refused}")
+    names = {option.machine: option.machine for option in options}
+    return {
+        "schema": SCHEMA,
+        "workload": workload,
+        "size_bytes": job.size_bytes,
+        "years": job.years,
+        "best": [asdict(advised) for advised in three_best(possible, names)],
+        "turns": None,
+        "scale_out": [],
+        "left_out": [],
+        "choices": [asdict(option) for option in options],
+        "machines": {},
+        "demands": [],
+    }
+
+
+def _check(job: Job, demands: Sequence[Demand]) -> None:
+    """Raise `InputError` for an empty input, or if it is too large, or small, for all engines."""
+    if job.size_bytes <= 0:
+        raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
+    if all(size_refused(job, demand) for demand in demands):
+        widest = max(demands, key=lambda demand: demand.sizes[1])
+        if job.size_bytes < widest.sizes[0]:
+            widest = min(demands, key=lambda demand: demand.sizes[0])
+        raise InputError(f"advise: {size_refused(job, widest)}")
+
+
+def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Recommendation]:
+    """Return the cheapest choice, the fastest, and the fastest at up to twice the lowest price.
+
+    Among choices within a tenth of the shortest time, the one with the fewest nodes counts as the
+    fastest. Where two of the three are the same, a choice of lower rank replaces the second,
+    preferably on another machine. A choice with a caveat, whose time is incomplete, ranks after
+    all choices without one, however short its time is.
+    """
+    priced = [option for option in possible if option.dollars]
+    by_time = _fastest_first(possible)
+    by_price = sorted(
+        priced, key=lambda option: (option.caveat != "", _dollars(option), _seconds(option))
+    )
+    rankings: list[tuple[str, Sequence[Choice]]] = [("fastest", by_time)]
+    if by_price:
+        limit = BETWEEN * _dollars(by_price[0])
+        between = _fastest_first([option for option in priced if _dollars(option) <= limit])
+        rankings = [("most for a dollar", by_price), ("fastest", by_time), ("in between", between)]
+    recommended: list[Recommendation] = []
+    for title, ranked in [*rankings, ("next", by_price or by_time), ("next", by_time)]:
+        chosen = [_same(advised.choice) for advised in recommended]
+        if title == "next":
+            machines_taken = {advised.choice.machine for advised in recommended}
+            ranked = sorted(
+                ranked, key=lambda option: (option.caveat != "", option.machine in machines_taken)
+            )
+        new = next((option for option in ranked if _same(option) not in chosen), None)
+        if new and len(recommended) < 3:
+            recommended.append(
+                Recommendation(title=title, choice=new, words=words(new, names[new.machine]))
+            )
+    return recommended
+
+
+def _fastest_first(possible: Sequence[Choice]) -> list[Choice]:
+    """Sort choices by time; those within `AS_FAST` of the shortest come first, by their nodes.
+
+    Choices with a caveat come last.
+    """
+    complete = [option for option in possible if not option.caveat]
+    limit = AS_FAST * min(map(_seconds, complete or possible))
+
+    def rank(option: Choice) -> tuple[float, ...]:
+        seconds, last = _seconds(option), float(bool(complete and option.caveat))
+        near = seconds <= limit and option.limit != ""
+        if near:
+            return (last, 0.0, option.nodes, seconds)
+        return (last, 0.0 if seconds <= limit else 1.0, 0, seconds)
+
+    return sorted(possible, key=rank)
+
+
+def _same(option: Choice) -> tuple[str, int, str]:
+    """Identity of a choice to a reader: two choices with the same key are shown once."""
+    return option.machine, option.nodes, "" if option.limit else option.engine
+
+
+def words(option: Choice, name: str) -> str:
+    """Describe a choice in one sentence: nodes, engine, time, price and limit."""
+    assert option.seconds
+    time = (
+        f"{format_seconds(option.seconds.value)} ({format_seconds(option.seconds.low)} to"
+        f" {format_seconds(option.seconds.high)})"
+    )
+    if not option.limit:
+        return f"{option.engine} with {name}: {time}"
+    nodes = format_count(option.nodes, "node")
+    price = "no price"
+    if option.dollars:
+        price = f"{money(option.dollars.value)} $ ({money(option.dollars.low)} to"
+        price += f" {money(option.dollars.high)})"
+    caveat = f"; {option.caveat}" if option.caveat else ""
+    limit = RESOURCES[option.limit]
+    return f"{nodes} of {name}, {option.engine}: {time}, {price}; limited by {limit}{caveat}"
+
+
+def headline(advice: Mapping[str, Any]) -> str:
+    """Summarise the question in one line."""
+    possible = sum(1 for option in advice["choices"] if option["seconds"])
+    size = f"{format_bytes_si(advice['size_bytes'])} ({format_bytes(advice['size_bytes'])})"
+    return (
+        f"{advice['workload']} of {size}: {possible} of {len(advice['choices'])} choices can do it"
+    )
+
+
+def consequences(advice: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the effects of more nodes and more data, and the caveats, in plain sentences."""
+    yield from turns(advice)
+    for name, text in costs(advice):
+        yield f"COST on {name}: {text}"
+    yield from caveats(advice)
+
+
+def turns(advice: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the input size up to which the same number of nodes is best; nothing if unknown."""
+    turn = advice["turns"]
+    if not turn or not turn["size_bytes"]:
+        return
+    name = advice["machines"][turn["machine"]]["name"]
+    best = advice["best"][0]["choice"]["nodes"]
+    nodes = "one node stays" if best == 1 else f"{best} nodes stay"
+    then = "none is enough" if turn["nodes"] is None else f"take {turn['nodes']} nodes"
+    yield f"On {name} {nodes} best until about {_size(turn['size_bytes'])}; then {then}."
+
+
+def costs(advice: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield, for each recommended machine, its name and the nodes needed to beat a single one."""
+    rows = {row["machine"]: row for row in advice["scale_out"]}
+    for key in dict.fromkeys(advised["choice"]["machine"] for advised in advice["best"]):
+        if key not in rows:
+            continue
+        row, name = rows[key], advice["machines"][key]["name"]
+        if row["one_node_s"] is None:
+            yield name, f"one node cannot do it: {row['one_node_refused']}."
+            continue
+        parts = [
+            f"{engine} never beats one node"
+            if count is None
+            else f"{engine} beats one node with {count} nodes"
+            f" ({row['cores_to_beat_it'][engine]} cores)"
+            for engine, count in row["nodes_to_beat_it"].items()
+        ]
+        if parts:
+            yield name, f"{', '.join(parts)}."
+
+
+def caveats(advice: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the choices left out, and the limits of measurements and prices."""
+    yield from (f"Left out: {why}." for why in advice["left_out"])
+    if any(advised["choice"]["nodes"] > 1 for advised in advice["best"]):
+        yield SEVERAL
+    prices = [machine["price"] for machine in advice["machines"].values() if machine["price"]]
+    if any(price["node"] for price in prices):
+        yield PRICES.format(years=advice["years"])
+    dates = sorted({price["date"] for price in prices})
+    if len(dates) > 1:
+        yield DATES.format(first=dates[0], last=dates[-1])
+
+
+def price_words(price: Mapping[str, Any] | None, use: str = "") -> str:
+    """Price of a node with its date and source; `use` follows the date of a bought node."""
+    if price is None:
+        return "no price"
+    source = f"; {price['source']}" if price["source"] else ""
+    if price["hour"] is not None:
+        return f"{price['hour']:g} $ an hour of a node, {price['date']}{source}"
+    return f"{price['node']:,.0f} $ a node, {price['date']}{use}{source}"
+
+
+def _size(size_bytes: float) -> str:
+    """Format a size, rounded to two digits because it is an estimate."""
+    return format_bytes_si(float(f"{size_bytes:.2g}"))
+
+
+def money(dollars: float) -> str:
+    """Format dollars to the cent, or to one digit below a cent."""
+    if dollars >= 100:
+        return f"{dollars:,.0f}"
+    return f"{dollars:.2f}" if dollars >= 0.01 else f"{dollars:.1g}"
+
+
+def _seconds(option: Choice) -> float:
+    return option.seconds.value if option.seconds else float("inf")
+
+
+def _dollars(option: Choice) -> float:
+    return option.dollars.value if option.dollars else float("inf")
+
+
+def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[str, Any]:
+    """Count the nodes from which several are faster than a single one, by engine.
+
+    Engines that were not measured near such a size are left out.
+    Source of the idea: McSherry, Isard, Murray, "Scalability! But at what COST?", HotOS 2015.
+    """
+    alone = [choice(job, machine, demand, 1) for demand in demands if not demand.many_nodes]
+    single_node_s = min(map(_seconds, alone), default=float("inf"))
+    nodes = {
+        demand.engine: _first_faster(job, machine, demand, single_node_s)
+        for demand in demands
+        if demand.many_nodes and not size_refused(job, demand)
+    }
+    return {
+        "machine": machine.key,
+        "one_node_s": None if single_node_s == float("inf") else single_node_s,
+        "one_node_refused": next((option.refused for option in alone if option.refused), ""),
+        "nodes_to_beat_it": nodes,
+        "cores_to_beat_it": {
+            engine: None if count is None else count * machine.cores
+            for engine, count in nodes.items()
+        },
+    }
+
+
+def _first_faster(job: Job, machine: Hardware, demand: Demand, seconds: float) -> int | None:
+    """Smallest number of nodes, two or more, that takes less time; None if there is none."""
+    return next(
+        (
+            nodes
+            for nodes in range(2, machine.nodes_max + 1)
+            if _seconds(choice(job, machine, demand, nodes)) < seconds
+        ),
+        None,
+    )
+
+
+def _turn(
+    job: Job, machines: Sequence[Hardware], demands: Sequence[Demand], best: Choice
+) -> dict[str, Any]:
+    """Find the input size from which another number of nodes is best on the best machine.
+
+    The search ends at sizes too far from those measured of an engine that is available now.
+    """
+    machine = next(machine for machine in machines if machine.key == best.machine)
+    size = job.size_bytes
+    measured = [demand.sizes[1] for demand in demands if not size_refused(job, demand)]
+    limit = min(SIZE_MAX, SIZE_BEYOND * min(measured))
+    while size * 1.25 <= limit:
+        size *= 1.25
+        bigger = replace(job, size_bytes=size)
+        ranked = [option for option in choices(bigger, [machine], demands) if option.seconds]
+        if not ranked:
+            return {"machine": machine.key, "size_bytes": size, "nodes": None}
+        first = min(ranked, key=_dollars) if machine.price else _fastest_first(ranked)[0]
+        if first.nodes != best.nodes:
+            return {"machine": machine.key, "size_bytes": size, "nodes": first.nodes}
+    return {"machine": machine.key, "size_bytes": None, "nodes": best.nodes}

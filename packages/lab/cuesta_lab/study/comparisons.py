@@ -1,0 +1,336 @@
+"""Comparisons of a claim: the cells of a study that it names, and the interval of each ratio."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from cuesta_lab.study.intervals import Interval, ratio, slope
+from cuesta_lab.study.measures import DEVICE, LOG, PHASE, PRESSURE
+from cuesta_lab.study.spread import Spread, usual
+
+HOLDS = "holds"
+DOES_NOT_HOLD = "does not hold"
+UNDECIDED = "undecided"
+UNTESTED = "cannot be tested"
+
+MEASURE = "measure"
+"""Key for another measure in a side of a comparison, among the levels of factors."""
+_MAY_BE_NOTHING = (PHASE, LOG, PRESSURE, DEVICE)
+"""Measures that a record omits if they are 0."""
+LEVELS_LEAST = 3
+"""Levels of a factor over which a claim must hold, if there are so many."""
+FLAT_WITHIN = 1.1
+"""Largest change of a measure claimed to be flat, as a ratio, if the claim sets none."""
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factors:
+    """Factors of a study's result, and its cells by their levels."""
+
+    rows: Sequence[Table]
+    cells: Mapping[frozenset[tuple[str, str]], Table]
+    without: Sequence[Mapping[str, Sequence[str]]] = ()
+    planned: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, result: Table) -> Factors:
+        """Take factors and cells from a `study.json`."""
+        cells = {frozenset(cell["levels"].items()): cell for cell in result["cells"]}
+        without = [
+            {
+                name: [levels] if isinstance(levels, str) else levels
+                for name, levels in row["where"].items()
+            }
+            for row in result["file"].get("without", [])
+        ]
+        # A run at the smoke size has fewer levels, and needs no others.
+        rows = [] if result.get("smoke") else result["file"].get("factor", [])
+        planned = {row["name"]: [level["name"] for level in row["levels"]] for row in rows}
+        return cls(rows=result["factors"], cells=cells, without=without, planned=planned)
+
+    def levels(self, factor: str) -> list[Table]:
+        """Return the levels of a factor, in the order of the file."""
+        return next((list(row["levels"]) for row in self.rows if row["name"] == factor), [])
+
+    def planned_levels(self, factor: str) -> list[str]:
+        """Names of the levels of a factor in the file, including levels that were not run."""
+        return list(self.planned.get(factor) or (row["name"] for row in self.levels(factor)))
+
+    def title(self, factor: str, level: str) -> str:
+        """Return the title of a level."""
+        rows = (row for row in self.levels(factor) if row["name"] == level)
+        return str(next((row.get("title") or level for row in rows), level))
+
+    def is_planned(self, levels: Mapping[str, str]) -> bool:
+        """Whether the study file includes the cell of these levels."""
+        complete = self._complete(levels)
+        return not any(
+            all(complete.get(name) in excluded for name, excluded in row.items())
+            for row in self.without
+        )
+
+    def _complete(self, levels: Mapping[str, str]) -> dict[str, str]:
+        """Complete levels by those of factors with a single level."""
+        return {row["name"]: row["levels"][0]["name"] for row in self.rows} | dict(levels)
+
+    def samples(self, levels: Mapping[str, str], measure: str) -> list[float]:
+        """Return the samples of a measure in the cell of these levels; none if it was not run.
+
+        A measure that other cells have and this cell omits is 0.
+        """
+        cell = self.cells.get(frozenset(self._complete(levels).items()))
+        if cell is None:
+            return []
+        known = cell["measures"]
+        if (
+            measure not in known
+            and measure.startswith(_MAY_BE_NOTHING)
+            and self._is_measured(measure)
+        ):
+            return [0.0] * max((len(samples) for samples in known.values()), default=0)
+        return list(known.get(measure, []))
+
+    def prior_spread(self, claim: Table) -> Spread:
+        """Estimate the spread of the measures of a claim in the cells of the study."""
+        sides = [
+            claim,
+            *(claim.get(side, {}) for side in ("faster", "than")),
+            *claim.get("same", []),
+        ]
+        wanted = {str(side[MEASURE]) for side in sides if MEASURE in side}
+        return usual(
+            cell["measures"].get(measure, []) for cell in self.cells.values() for measure in wanted
+        )
+
+    def _is_measured(self, measure: str) -> bool:
+        return any(measure in cell["measures"] for cell in self.cells.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bounds:
+    """The claimed bounds of a ratio."""
+
+    low: float
+    high: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A comparison of a claim.
+
+    `levels` are the level of the factor that the claim is made over; `low` and `high` are the
+    claimed bounds of the `ratio`; `repeats` is the number of samples of the side with fewer.
+    """
+
+    levels: Mapping[str, str]
+    ratio: Interval
+    low: float
+    high: float
+    repeats: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the interval is entirely inside the claimed bounds."""
+        return self.ratio.low > self.low and self.ratio.high < self.high
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the interval is entirely outside the claimed bounds."""
+        return self.ratio.high < self.low or self.ratio.low > self.high
+
+    @property
+    def verdict(self) -> str:
+        """Verdict on this comparison alone."""
+        return HOLDS if self.holds else DOES_NOT_HOLD if self.refuted else UNDECIDED
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimComparisons:
+    """Comparisons of a claim; `missing` are the levels without a verified run on a side.
+
+    They are `complete` if each pair of sides has comparisons at the `needed` number of levels.
+    """
+
+    parts: tuple[Part, ...]
+    missing: tuple[str, ...]
+    needed: int
+    complete: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """Verdict: holds if all parts do and there are enough; does not if any is refuted."""
+        if any(part.refuted for part in self.parts):
+            return DOES_NOT_HOLD
+        enough = len({tuple(part.levels.values()) for part in self.parts}) >= self.needed
+        holds = enough and self.complete and all(part.holds for part in self.parts)
+        return HOLDS if holds else UNDECIDED
+
+
+def compared(claim: Table, factors: Factors) -> ClaimComparisons:
+    """Make the comparisons of a claim that `check_claims` accepted."""
+    if "exponent" in claim:
+        return _exponent(claim, factors)
+    if "trend" in claim:
+        return _trend(claim, factors)
+    if "same" in claim:
+        within = float(claim.get("within", FLAT_WITHIN))
+        first, *further = claim["same"]
+        pairs = [(side, first) for side in further]
+        return _over_levels(claim, factors, pairs, _Bounds(low=1 / within, high=within))
+    bounds = _Bounds(low=float(claim.get("by", 1.0)), high=float(claim.get("under", math.inf)))
+    return _over_levels(claim, factors, [(claim["than"], claim["faster"])], bounds)
+
+
+def _over_levels(
+    claim: Table,
+    factors: Factors,
+    pairs: Iterable[tuple[Table, Table]],
+    bounds: _Bounds,
+) -> ClaimComparisons:
+    """Compare each pair of sides, at each level of `over` if the claim has it."""
+    over = claim.get("over")
+    levels = [{over: name} for name in factors.planned_levels(over)] if over else [{}]
+    pairs = list(pairs)
+    planned = [
+        chosen
+        for chosen in levels
+        if all(factors.is_planned(_named(claim, side, chosen)) for pair in pairs for side in pair)
+    ]
+    parts: list[Part] = []
+    missing: dict[str, None] = {}
+    needed = min(LEVELS_LEAST, max(1, len(planned)))
+    complete = True
+    prior = factors.prior_spread(claim)
+    for pair in pairs:
+        before = len(parts)
+        for chosen in planned:
+            upper, lower = (_side(claim, factors, side, chosen) for side in pair)
+            if upper and lower:
+                parts.append(_part(chosen, upper, lower, bounds, prior))
+                continue
+            for side, samples in zip(pair, (upper, lower), strict=True):
+                if not samples:
+                    named = _named({}, side, chosen)
+                    missing |= dict.fromkeys(chosen.values() or named.values())
+        complete &= len(parts) - before >= needed
+    return ClaimComparisons(
+        parts=tuple(parts), missing=tuple(missing), needed=needed, complete=complete
+    )
+
+
+def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
+    """Compare steps from level to level and, unless the trend is flat, the last with the first.
+
+    A trend holds if the interval of the last level is entirely on the claimed side of the first,
+    and that of no step is entirely on the other side. A flat trend holds if each level is close to
+    the first.
+    """
+    over = claim["over"]
+    names = [
+        name
+        for name in factors.planned_levels(over)
+        if factors.is_planned(_named(claim, {}, {over: name}))
+    ]
+    samples = {name: _side(claim, factors, {}, {over: name}) for name in names}
+    run = [name for name in names if samples[name]]
+    missing = tuple(name for name in names if not samples[name])
+    needed = max(1, min(LEVELS_LEAST, len(names)) - 1)
+    prior = factors.prior_spread(claim)
+    if claim["trend"] == "flat":
+        within = float(claim.get("within", FLAT_WITHIN))
+        bounds = _Bounds(low=1 / within, high=within)
+        parts = [
+            _part({over: name}, samples[name], samples[run[0]], bounds, prior) for name in run[1:]
+        ]
+        return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
+    rises = claim["trend"] == "rises"
+    parts = []
+    steps = list(pairwise(run))
+    for before, after in [*steps, (run[0], run[-1])] if len(run) > 2 else steps:
+        upper, lower = (after, before) if rises else (before, after)
+        spans_all = (before, after) == (run[0], run[-1])
+        part = _part({over: after}, samples[upper], samples[lower], _Bounds(low=1.0), prior)
+        parts.append(part if spans_all or part.refuted else _allowed(part))
+    return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
+
+
+def _allowed(part: Part) -> Part:
+    """Relax the bounds of a step: it only must not move against the trend."""
+    return Part(levels=part.levels, ratio=part.ratio, low=0.0, high=part.high, repeats=part.repeats)
+
+
+def _exponent(claim: Table, factors: Factors) -> ClaimComparisons:
+    """Estimate the slope over the values of a factor."""
+    over = claim["over"]
+    rows = factors.levels(over)
+    samples = {row["name"]: _side(claim, factors, {}, {over: row["name"]}) for row in rows}
+    run = {float(row["value"]): samples[row["name"]] for row in rows if samples[row["name"]]}
+    planned = [
+        name
+        for name in factors.planned_levels(over)
+        if factors.is_planned(_named(claim, {}, {over: name}))
+    ]
+    missing = tuple(name for name in planned if not samples.get(name))
+    low, high = (float(bound) for bound in claim["exponent"])
+    enough = len(run) >= max(2, min(LEVELS_LEAST, len(planned)))
+    if not enough or not any(sample > 0 for side in run.values() for sample in side):
+        return ClaimComparisons(parts=(), missing=missing, needed=1)
+    repeats = min(len(side) for side in run.values())
+    prior = factors.prior_spread(claim)
+    parts = [Part(levels={}, ratio=slope(run, prior), low=low, high=high, repeats=repeats)]
+    named = {float(row["value"]): row["name"] for row in rows}
+    for before, after in pairwise(sorted(run)):
+        part = Part(
+            levels={over: named[after]},
+            ratio=_step_slope(run, before, after, prior),
+            low=low,
+            high=high,
+            repeats=min(len(run[before]), len(run[after])),
+        )
+        # A line through a curve may have any slope.
+        if part.refuted:
+            parts.append(part)
+    return ClaimComparisons(parts=tuple(parts), missing=missing, needed=1)
+
+
+def _step_slope(
+    run: Mapping[float, Sequence[float]], before: float, after: float, prior: Spread
+) -> Interval:
+    """Estimate the slope from a value to the next, in logarithms."""
+    step, moved = math.log(after / before), ratio(run[after], run[before], prior)
+    median, low, high = (math.log(end) / step for end in (moved.median, moved.low, moved.high))
+    return Interval(median=median, low=low, high=high)
+
+
+def _side(claim: Table, factors: Factors, side: Table, over: Mapping[str, str]) -> list[float]:
+    """Return the samples of a side of a comparison."""
+    measure = side.get(MEASURE, claim.get(MEASURE))
+    return factors.samples(_named(claim, side, over), str(measure))
+
+
+def _named(claim: Table, side: Table, over: Mapping[str, str]) -> dict[str, str]:
+    """Return the levels of a side."""
+    named = {**claim.get("where", {}), **side, **over}
+    return {name: level for name, level in named.items() if name != MEASURE}
+
+
+def _part(
+    levels: Mapping[str, str],
+    upper: Sequence[float],
+    lower: Sequence[float],
+    bounds: _Bounds,
+    prior: Spread,
+) -> Part:
+    return Part(
+        levels=levels,
+        ratio=ratio(upper, lower, prior),
+        low=bounds.low,
+        high=bounds.high,
+        repeats=min(len(upper), len(lower)),
+    )
