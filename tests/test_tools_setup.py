@@ -127,7 +127,7 @@ def test_each_declared_dependency_is_pinned() -> None:
         "mappy",
         "numpy",
     ]
-    ours = {line for name in setup.OWN_EXTRAS for line in extras.pop(name)}
+    ours = {line for name in setup.OWN for line in extras.pop(name)}
     assert ours == {f"cuesta-lab=={version()}"}
     lab = tomllib.loads((setup.LAB / "pyproject.toml").read_text())
     assert lab["project"]["version"] == version()

@@ -63,7 +63,7 @@ training.make(print)
 """Makes the archive that Spark starts from, where there is none, or in place of the one there."""
 ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session", "training")
 EXTRAS_BUILD = ("spark", "array")
-OWN_EXTRAS = frozenset({"lab", "model"})
+OWN = frozenset({"lab", "model"})
 """Extras that bring packages of this repository, so that nothing of theirs is pinned."""
 COMPILED_EXTRA = "assess"
 """The extra with a package that is compiled with zlib's headers: not for all machines."""
@@ -276,8 +276,8 @@ def install_of_debian(what: str, packages: Sequence[str]) -> None:
 def lock() -> None:
     """Pin the packages of extras but the compiled one and ours, for all Pythons from 3.11 on."""
     venv()
-    pinned_extras = [name for name in extras() if name not in {COMPILED_EXTRA, *OWN_EXTRAS}]
-    compile_requirements(REQUIREMENTS, pinned_extras)
+    left_out = {COMPILED_EXTRA, *OWN}
+    compile_requirements(REQUIREMENTS, [name for name in extras() if name not in left_out])
     compile_requirements(REQUIREMENTS_BUILD, EXTRAS_BUILD, "--constraint", str(REQUIREMENTS))
 
 

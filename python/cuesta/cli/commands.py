@@ -17,7 +17,7 @@ COMMANDS = (
     "run", "compare", "verify", "assess", "data", "store", "cluster", "study", "report", "explain",
     "model", "advise", "doctor",
 )  # fmt: skip
-"""Commands in the order that help lists them: modules of this package, or of other products."""
+"""Modules of this package and commands of `products`, in the order that help lists them."""
 
 
 def call(arguments: Sequence[str]) -> object:
@@ -63,7 +63,7 @@ def build(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_options)
     for name in commands:
-        if products.is_of_product(name):
+        if name in products.COMMANDS:
             products.register(app, name)
         else:
             import_module(f"cuesta.cli.{name}").register(app)
