@@ -111,6 +111,20 @@ def test_an_archive_is_made_anew_where_what_makes_it_has_changed(
     assert commands_run == [[], [], ["anew"], ["anew"], []]
 
 
+def test_the_laboratory_is_installed_where_it_lacks_or_its_metadata_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installs: list[list[str]] = []
+    monkeypatch.setattr(setup, "STAMP", tmp_path / "stamp.json")
+    monkeypatch.setattr(setup, "run", installs.append)
+    for metadata, is_installed in (("a", True), ("a", True), ("a", False), ("b", True)):
+        monkeypatch.setattr(setup, "digest", lambda _, metadata=metadata: metadata)
+        monkeypatch.setattr(setup, "succeeds", lambda *_, good=is_installed, **__: good)
+        setup.install_lab()
+    assert len(installs) == 3
+    assert all({"--no-index", "--no-build-isolation"} < set(words) for words in installs)
+
+
 def test_versions_compare_as_numbers() -> None:
     assert setup.version("1.91") < setup.version("1.100.0")
 
