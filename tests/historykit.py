@@ -27,7 +27,8 @@ from cuesta.store import control
 from cuesta.store.filesystem import CuestaFileSystem
 from historychecker import Operation, Verdict
 from historycontent import content, content_value
-from historymodel import ABSENT, NODES, UNKNOWN, verdict
+from historymodel import ABSENT, UNKNOWN, verdict
+from historystate import NODES
 from hostkit import HostJob, HostStore, connected, host_job
 from waitkit import wait_for
 

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     sys.path.append(str(ROOT / "tests"))
     from historykit import GROUPS, Counts, Run, clocked_job
-    from historymodel import NODES
+    from historystate import NODES
     from hostkit import hosts
 
     counts = Counts()

@@ -16,7 +16,8 @@ import pytest
 from historychecker import Operation
 from historycontent import content, content_value
 from historykit import Run, clocked_job
-from historymodel import ABSENT, NODES, verdict
+from historymodel import ABSENT, verdict
+from historystate import NODES
 from hostkit import hosts
 
 RUNS = 2
