@@ -75,6 +75,9 @@ pub trait Method: Sized + Send + Sync + 'static {
     }
 }
 
+/// Function that turns lines for k into adjacency lists by bucket; returns the counts of the reads.
+pub type ListWriter = fn(&[u8], usize, &mut [Vec<u8>]) -> Result<ReadCounts>;
+
 /// First stage that passes text through the shuffle of an engine: tasks turn reads into lines of a
 /// key and a value, parts turn lines of a key and all its values into adjacency lists.
 pub struct TextStage {
@@ -84,8 +87,8 @@ pub struct TextStage {
     pub add_read: fn(&[Base], usize, &mut [Vec<u8>]),
     /// Adds the number of bases of the reads of a task.
     pub finish: fn(usize, &mut [Vec<u8>]),
-    /// Turns lines into adjacency lists by bucket; returns the counts of the reads.
-    pub lists: fn(&[u8], usize, &mut [Vec<u8>]) -> Result<ReadCounts>,
+    /// Turns lines into adjacency lists by bucket.
+    pub lists: ListWriter,
     /// Reads these lists.
     pub each_list: ListReader,
 }
