@@ -5,7 +5,7 @@ use cuesta_core::job::{Request, Response, Verdict};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::rounds::{Leader, Resources, Worker};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::method::{Method, PROFILE, planned};
 use crate::{rounds, run, verify};
@@ -48,11 +48,22 @@ pub struct Registry(pub &'static [AssembleFunctions]);
 
 impl Registry {
     /// Returns the functions with the method that parameters select.
-    pub fn of(&self, parameters: &Value) -> &AssembleFunctions {
+    ///
+    /// # Errors
+    /// `Input` naming an option that another method alone has.
+    pub fn of(&self, parameters: &Value) -> Result<&AssembleFunctions> {
         let profile = parameters[PROFILE].as_str();
         let is_selected =
             |method: &&AssembleFunctions| profile.is_some() && method.profile == profile;
-        self.0.iter().find(is_selected).unwrap_or(&self.0[0])
+        let selected = self.0.iter().find(is_selected).unwrap_or(&self.0[0]);
+        for (profile, name) in self.foreign(selected) {
+            if !parameters[name].is_null() {
+                let option = name.replace('_', "-");
+                let text = format!("--{option} is for --profile {profile} alone");
+                return Err(Error::input("assemble", text));
+            }
+        }
+        Ok(selected)
     }
 
     /// Checks parameters; returns them completed by defaults.
@@ -60,26 +71,24 @@ impl Registry {
     /// # Errors
     /// `Input` naming the option and its range; `Defect` for an unknown parameter.
     pub fn parameters(&self, values: &Value) -> Result<Value> {
-        let selected = self.of(values);
-        let mut values = values.clone();
-        let mut absent = Map::new();
-        for method in self.0.iter().filter(|method| method.profile != selected.profile) {
-            for &name in method.parameters {
-                let value = values.as_object_mut().and_then(|values| values.remove(name));
-                if value.is_some_and(|value| !value.is_null()) {
-                    let (option, profile) = (name.replace('_', "-"), method.profile);
-                    let profile = profile.unwrap_or_default();
-                    let text = format!("--{option} is for --profile {profile} alone");
-                    return Err(Error::input("assemble", text));
-                }
-                absent.insert(name.to_owned(), Value::Null);
-            }
-        }
-        let mut completed = (selected.completed)(&values)?;
-        if let Some(completed) = completed.as_object_mut() {
-            completed.append(&mut absent);
+        let selected = self.of(values)?;
+        let mut completed = (selected.completed)(values)?;
+        for (_, name) in self.foreign(selected) {
+            completed[name] = Value::Null;
         }
         Ok(completed)
+    }
+
+    /// Returns the parameters that other methods than this one have, each after its profile.
+    fn foreign(
+        &self,
+        selected: &AssembleFunctions,
+    ) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let others = self.0.iter().filter(|method| method.profile != selected.profile);
+        others.flat_map(|method| {
+            let profile = method.profile.unwrap_or_default();
+            method.parameters.iter().map(move |&name| (profile, name))
+        })
     }
 }
 

@@ -108,12 +108,12 @@ const ASSEMBLE: RegisteredWorkload = RegisteredWorkload {
     name: "assemble",
     rounds: Some(RoundFunctions {
         leader_part: JOINS,
-        lead: |request, resources| (METHODS.of(&request.parameters).lead)(request, resources),
-        work: |request, resources| (METHODS.of(&request.parameters).work)(request, resources),
+        lead: |request, resources| (METHODS.of(&request.parameters)?.lead)(request, resources),
+        work: |request, resources| (METHODS.of(&request.parameters)?.work)(request, resources),
     }),
     parameters: |values| METHODS.parameters(values),
-    run: |request, progress| (METHODS.of(&request.parameters).run)(request, progress),
-    verify: |request, progress| (METHODS.of(&request.parameters).verify)(request, progress),
+    run: |request, progress| (METHODS.of(&request.parameters)?.run)(request, progress),
+    verify: |request, progress| (METHODS.of(&request.parameters)?.verify)(request, progress),
 };
 
 fn check_dataflow(
