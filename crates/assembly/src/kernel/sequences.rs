@@ -151,7 +151,7 @@ pub struct FragmentSummary {
     pub first_count: u32,
     /// Count of its last k-mer.
     pub last_count: u32,
-    /// Number of vertices that were a vertex program merged into it.
+    /// Number of vertices that a vertex program merged into it.
     pub merges: u32,
     /// Whether its first k-mer is also the first or last of a fragment in another bucket.
     pub left_open: bool,
@@ -205,7 +205,7 @@ pub struct PathSummary {
     pub count_sum: u64,
     /// Whether it is a circle: its last k-mer is followed by its first.
     pub circular: bool,
-    /// Number of vertices that were a vertex program merged into it.
+    /// Number of vertices that a vertex program merged into it.
     pub merges: u32,
 }
 

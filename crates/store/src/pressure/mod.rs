@@ -192,8 +192,8 @@ mod tests {
         assert_eq!(next_limit((600, 800), 500, free(200), SECOND), 613);
     }
 
-    /// Where programs read and wrote many files, the store gave all its memory back, of a node that
-    /// had 20 of 24 GB available in the kernel's cache of files.
+    /// The store gave all its memory back on a node where programs read and wrote many files,
+    /// though 20 of 24 GB were available in the kernel's cache of files.
     #[test]
     fn stalls_with_half_of_the_memory_available_do_not_shrink_the_store() {
         assert_eq!(next_limit((600, 800), 500, reading(799, 0.5), SECOND), 400);

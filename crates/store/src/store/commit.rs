@@ -143,8 +143,7 @@ impl Store {
         // In one step: nobody finds the name without a file.
         let mut to_remove = state.name_file(written.record.number, version, backing);
         if let Some(dropped) = dropped {
-            to_remove.extend(state.forget_file(dropped));
-            state.close(dropped);
+            to_remove.extend(state.end_file(dropped));
         }
         drop(state);
         self.remove(&to_remove);
@@ -184,11 +183,7 @@ impl Store {
     /// Forgets a memory-only file that was replaced or removed.
     pub(super) fn drop_record(&self, written: &mut PendingFile) -> Result<()> {
         self.drop_alone(written)?;
-        let number = written.record.number;
-        let mut state = lock(&self.state);
-        let to_remove = state.forget_file(number);
-        state.close(number);
-        drop(state);
+        let to_remove = lock(&self.state).end_file(written.record.number);
         self.remove(&to_remove);
         Ok(())
     }

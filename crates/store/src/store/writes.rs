@@ -353,10 +353,7 @@ impl Store {
         written.partial.clear();
         let number = written.record.number;
         lock(&self.writes).remove(&number);
-        let mut state = lock(&self.state);
-        let to_remove = state.forget_file(number);
-        state.close(number);
-        drop(state);
+        let to_remove = lock(&self.state).end_file(number);
         self.remove(&to_remove);
         if is_settled {
             let _ = self.records.remove(number);

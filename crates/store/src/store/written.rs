@@ -118,6 +118,14 @@ impl Residency {
         self.retire(number)
     }
 
+    /// Forgets a file that is written no more, and closes it; returns its blocks, which are to be
+    /// removed.
+    pub fn end_file(&mut self, number: u64) -> Vec<SealedBlock> {
+        let to_remove = self.forget_file(number);
+        self.close(number);
+        to_remove
+    }
+
     /// Marks a file in memory as dirty.
     pub fn mark_dirty(&mut self, number: u64) {
         self.files.entry(number).and_modify(|entry| entry.backing = Backing::Dirty);

@@ -223,8 +223,7 @@ impl Store {
             synced: Some(file),
         };
         let moved = self.save(&record).and_then(|()| self.move_recorded(from, &record));
-        let to_remove = lock(&self.state).forget_file(number);
-        lock(&self.state).close(number);
+        let to_remove = lock(&self.state).end_file(number);
         self.remove(&to_remove);
         moved
     }
