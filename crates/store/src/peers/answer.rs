@@ -24,6 +24,8 @@ use crate::store::Store;
 struct Caller {
     name: String,
     has_greeted: bool,
+    /// Number of its last return when it greeted.
+    last_return: u64,
 }
 
 impl Peers {
@@ -51,7 +53,7 @@ impl Peers {
         let session = accepted?;
         let mut receives = Direction::new(session.of_dialler);
         let mut sends = Direction::new(session.of_acceptor);
-        let mut caller = Caller { name: session.from, has_greeted: false };
+        let mut caller = Caller { name: session.from, ..Caller::default() };
         loop {
             // Hundreds of idle connections must not occupy memory.
             let mut payload = Vec::new();
@@ -71,6 +73,10 @@ impl Peers {
             }
             payload.clear();
             let question: PeerQuestion = parsed(&text)?;
+            if self.is_outdated(&caller, &question) {
+                // It sends all again, over a new connection.
+                return Ok(());
+            }
             let reply = self.answer(store, &mut caller, question, &mut payload);
             let reply = reply.unwrap_or_else(|error| refused(&error));
             let answered = Instant::now();
@@ -92,6 +98,7 @@ impl Peers {
     ) -> Result<PeerReply> {
         if let PeerQuestion::Hello { .. } = question {
             caller.has_greeted = true;
+            caller.last_return = self.note_caller(caller);
             let super::LocalMember { incarnation, block_bytes, .. } = *self.local;
             return Ok(PeerReply::Welcome { incarnation, block_bytes });
         }
@@ -154,14 +161,26 @@ impl Peers {
         }
     }
 
-    /// Applies a member's update, which proves that the member lives.
-    fn apply_update(&self, caller: &Caller, update: DirectoryUpdate) -> PeerReply {
-        let last_return = self.member(&caller.name).map_or(0, |member| {
+    /// Records that a caller lives; returns the number of its last return.
+    fn note_caller(&self, caller: &Caller) -> u64 {
+        self.member(&caller.name).map_or(0, |member| {
             member.note_alive();
             member.last_return()
-        });
+        })
+    }
+
+    /// Returns whether this is an update that was sent before the caller was last taken for dead.
+    /// The network may deliver it when a partition is over; it lacks what changed meanwhile.
+    fn is_outdated(&self, caller: &Caller, question: &PeerQuestion) -> bool {
+        matches!(question, PeerQuestion::Tell { .. })
+            && caller.has_greeted
+            && self.note_caller(caller) != caller.last_return
+    }
+
+    /// Applies a member's update.
+    fn apply_update(&self, caller: &Caller, update: DirectoryUpdate) -> PeerReply {
         let mut directory = lock(&self.directory);
-        directory.note_return(&caller.name, last_return);
+        directory.note_return(&caller.name, caller.last_return);
         let superseded = match directory.is_current(&caller.name, update.start, update.number) {
             true => directory.apply(&caller.name, update),
             false => vec![],
@@ -224,4 +243,48 @@ fn refused(error: &Error) -> PeerReply {
 fn is_end(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionReset, TimedOut, UnexpectedEof};
     matches!(error.kind(), TimedOut | UnexpectedEof | ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use super::*;
+    use crate::peers::PeerOptions;
+
+    const COLLEAGUE: &str = "127.0.0.1:9";
+
+    fn peers(folder: &std::path::Path) -> Arc<Peers> {
+        let secret = folder.join("secret");
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&secret);
+        io::Write::write_all(&mut file.unwrap(), &[b'a'; 64]).unwrap();
+        let options = PeerOptions {
+            listen: "127.0.0.1:0".into(),
+            members: vec![COLLEAGUE.into()],
+            members_file: None,
+            secret,
+        };
+        let (peers, _) = Peers::open(&options, 4096, folder).unwrap();
+        peers.watch();
+        peers
+    }
+
+    /// An update that waited in the network during a partition arrived after it, and made a
+    /// directory complete that lacked the changes since: the file before a write was read. A
+    /// checked history found it.
+    #[test]
+    fn an_update_from_before_a_partition_is_outdated() {
+        let folder = tempfile::tempdir().unwrap();
+        let peers = peers(folder.path());
+        let greeted =
+            |last_return| Caller { name: COLLEAGUE.into(), has_greeted: true, last_return };
+        let tell = PeerQuestion::Tell { update: DirectoryUpdate::default() };
+        let before = greeted(peers.note_caller(&greeted(0)));
+        assert!(!peers.is_outdated(&before, &tell));
+        peers.member(COLLEAGUE).unwrap().mark_left();
+        assert!(peers.is_outdated(&before, &tell));
+        assert!(!peers.is_outdated(&before, &PeerQuestion::Ping));
+    }
 }
