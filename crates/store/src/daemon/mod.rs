@@ -94,7 +94,9 @@ pub fn serve(
     claimed.check()?;
     let foreign = claimed.foreign()?;
     let store = Store::open(Box::new(root), folder, options.store)?;
-    let peers = options.peers.map(|peers| Peers::open(&peers, block_bytes, folder)).transpose()?;
+    let lineage = if store.has_promised_files() { claimed.lineage() } else { 0 };
+    let open = |peers| Peers::open(&peers, block_bytes, folder, lineage);
+    let peers = options.peers.map(open).transpose()?;
     let socket = folder.join(SOCKET);
     if fs::symlink_metadata(&socket).is_ok_and(|facts| facts.file_type().is_socket()) {
         let _ = fs::remove_file(&socket);

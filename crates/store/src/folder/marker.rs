@@ -21,6 +21,8 @@ const SCHEMA_VERSION: u32 = 1;
 pub const MARKER_BYTES_MAX: u64 = 64 << 10;
 /// File with the id of this boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+/// File with another random id at each reading.
+const RANDOM_ID: &str = "/proc/sys/kernel/random/uuid";
 
 /// Contents of the marker.
 ///
@@ -47,6 +49,10 @@ pub struct FolderMarker {
     pub under: UnderFolder,
     /// Bytes of a block.
     pub block_bytes: u64,
+    /// Random number of the state in the folder, which stays when a later store adopts it; 0 if
+    /// unknown.
+    #[serde(default)]
+    pub lineage: u64,
 }
 
 /// Identity of a folder.
@@ -80,6 +86,12 @@ impl UnderFolder {
     }
 }
 
+/// Draws a number that JSON of any language can represent.
+fn new_lineage() -> u64 {
+    let id = fs::read(RANDOM_ID).map(|id| blake3::hash(&id));
+    id.map_or(0, |id| u64::from_le_bytes(*id.as_bytes().first_chunk().unwrap_or(&[0; 8])) >> 11)
+}
+
 impl FolderMarker {
     /// Creates the marker of a store of this process.
     pub fn new(under: UnderFolder, block_bytes: u64, made_folder: bool) -> Self {
@@ -95,6 +107,7 @@ impl FolderMarker {
             made_folder,
             under,
             block_bytes,
+            lineage: new_lineage(),
         }
     }
 
@@ -146,7 +159,7 @@ mod tests {
 
     fn marker() -> FolderMarker {
         let under = UnderFolder { path: "/data".to_owned(), device: 1, inode: 2 };
-        FolderMarker::new(under, 1000, true)
+        FolderMarker { lineage: 7, ..FolderMarker::new(under, 1000, true) }
     }
 
     #[test]

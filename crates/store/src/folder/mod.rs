@@ -117,6 +117,12 @@ impl StoreFolder {
         Err(Error::input(OPERATION, text))
     }
 
+    /// Returns the number of the state in the folder, which the next store there has too; 0 if
+    /// unknown.
+    pub fn lineage(&self) -> u64 {
+        self.current.lineage
+    }
+
     /// Records why files remain in the folder.
     ///
     /// # Errors
@@ -250,6 +256,9 @@ fn claim_once(path: &Path, under: &UnderFolder, block_bytes: u64) -> Result<Stor
             before = Some(now);
         }
         Some(_) => (),
+    }
+    if let Some(before) = before.as_ref().filter(|before| before.lineage != 0) {
+        current.lineage = before.lineage;
     }
     if !folder.is_still_at_path() {
         let text = format!("{} was replaced while it was opened; {REMEDY}", path.display());

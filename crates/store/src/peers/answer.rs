@@ -266,7 +266,7 @@ mod tests {
             members_file: None,
             secret,
         };
-        let (peers, _) = Peers::open(&options, 4096, folder).unwrap();
+        let (peers, _) = Peers::open(&options, 4096, folder, 0).unwrap();
         peers.watch();
         peers
     }

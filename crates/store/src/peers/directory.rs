@@ -14,6 +14,8 @@ pub struct Directory {
     names: HashMap<StorePath, Vec<Named>>,
     /// The last known start of each member.
     starts: HashMap<String, u64>,
+    /// The lineage of each member at that start.
+    lineages: HashMap<String, u64>,
     /// The last update of each member.
     updates: HashMap<String, LastUpdate>,
     /// Number of the last return of each member.
@@ -73,7 +75,7 @@ impl Directory {
     /// elsewhere.
     pub fn apply(&mut self, from: &str, update: DirectoryUpdate) -> Vec<(StorePath, FileId)> {
         if update.is_first {
-            self.begin(from, update.start);
+            self.begin(from, update.start, update.lineage);
         }
         for block in update.removed {
             self.remove_holder(block, from);
@@ -136,15 +138,16 @@ impl Directory {
         files.map(|file| (file.path.clone(), file.id)).collect()
     }
 
-    /// Starts the complete state of a member. After a new start of the member, its files are lost
-    /// until it publishes them again; otherwise a file that it does not publish again was removed
-    /// meanwhile.
-    fn begin(&mut self, from: &str, start: u64) {
+    /// Starts the complete state of a member. After a new start of the member that may have lost
+    /// files, its files are lost until it publishes them again; otherwise a file that it does not
+    /// publish again was flushed, removed or replaced meanwhile.
+    fn begin(&mut self, from: &str, start: u64, lineage: u64) {
         self.forget_blocks(from);
         self.forgotten.remove(from);
         // Before its first update it may have published single names.
         let before = self.starts.insert(from.to_owned(), start);
-        let is_new = before.is_some_and(|before| before != start);
+        let has_all = self.lineages.insert(from.to_owned(), lineage) == Some(lineage);
+        let is_new = before.is_some_and(|before| before != start) && (lineage == 0 || !has_all);
         for named in self.names.values_mut().flatten().filter(|named| named.owner == from) {
             if is_new {
                 self.lost += usize::from(!named.is_lost);
@@ -497,6 +500,28 @@ mod tests {
         directory.apply("x", DirectoryUpdate { start: 8, all_by: Some(2), ..first.clone() });
         directory.apply("x", DirectoryUpdate { start: 8, all_by: Some(3), ..first });
         assert!(matches!(find(&directory, "b"), NameState::Lost { .. }));
+    }
+
+    /// A store was killed after it had flushed a file, before the directories learned of it. Once
+    /// another store had renamed that file, its old name was reported as lost for ever. Checked
+    /// histories found it.
+    #[test]
+    fn a_file_that_was_flushed_before_a_kill_is_not_lost_after_it() {
+        let begin = |start, lineage, files: &[AloneFile]| DirectoryUpdate {
+            is_first: true,
+            start,
+            lineage,
+            ..names(files)
+        };
+        for (before, after, is_lost) in [(5, 5, false), (5, 6, true), (0, 0, true), (5, 0, true)] {
+            let mut directory = Directory::default();
+            directory.apply("x", begin(1, before, &[alone("a", "x", 1), alone("b", "x", 1)]));
+            directory.apply("x", begin(2, after, &[alone("b", "x", 1)]));
+            let find = |path: &str| directory.find(&path.parse().unwrap(), ALL);
+            let lost = NameState::Lost { owner: "x".into(), closed_ns: 1 };
+            assert_eq!(find("a"), if is_lost { lost } else { NameState::Nothing });
+            assert!(matches!(find("b"), NameState::Alone { .. }));
+        }
     }
 
     /// After a partition the view is the same as before: a directory took itself for complete, and

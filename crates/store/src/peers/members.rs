@@ -25,6 +25,8 @@ pub struct LocalMember {
     pub name: String,
     /// Number of this start of the member, which no other start has.
     pub incarnation: u64,
+    /// Number of the state in the member's folder, if no file of it is lost; otherwise 0.
+    pub lineage: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// The secret that members prove to have.

@@ -126,6 +126,10 @@ pub struct DirectoryUpdate {
     pub is_first: bool,
     /// Number of the member's start, which no other start has.
     pub start: u64,
+    /// Number of the state in the member's folder, the same after a restart that lost no file; 0
+    /// if a file may be lost.
+    #[serde(default)]
+    pub lineage: u64,
     /// Number of the update since that start: a connection that was cut may deliver an old one.
     pub number: u64,
     /// Blocks that the member has gained.

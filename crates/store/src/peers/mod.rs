@@ -100,7 +100,8 @@ struct MembersCheck {
 
 impl Peers {
     /// Listens at the address. The caller then calls [`watch`](Self::watch) and accepts
-    /// connections.
+    /// connections. `lineage` is the number of the state in the folder, if no file of it is lost;
+    /// otherwise 0.
     ///
     /// # Errors
     /// `Input` for an address that cannot be a name, or as [`SecretFile::open`]; `System`.
@@ -108,6 +109,7 @@ impl Peers {
         options: &PeerOptions,
         block_bytes: u64,
         folder: &Path,
+        lineage: u64,
     ) -> Result<(Arc<Self>, TcpListener)> {
         let PeerOptions { listen, members, members_file, secret } = options;
         let failed =
@@ -124,6 +126,7 @@ impl Peers {
         let local = LocalMember {
             name: format!("{host}:{}", address.port()),
             incarnation: incarnation.max(1),
+            lineage,
             block_bytes,
             secret: SecretFile::open(secret)?,
             begun: Instant::now(),

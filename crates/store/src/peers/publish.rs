@@ -185,7 +185,7 @@ impl Peers {
     /// Gives an update the numbers by which a directory knows a later one.
     fn numbered(&self, update: DirectoryUpdate) -> DirectoryUpdate {
         let (start, number) = (self.local.incarnation, self.local.next_update());
-        DirectoryUpdate { start, number, ..update }
+        DirectoryUpdate { start, lineage: self.local.lineage, number, ..update }
     }
 
     /// Returns the files, among these of this store, that lost their names, by the directories.

@@ -63,6 +63,14 @@ impl Store {
         audit
     }
 
+    /// Returns whether each file that is promised in memory is there.
+    pub(crate) fn has_promised_files(&self) -> bool {
+        let is_promised =
+            |entry: &&LedgerEntry| matches!(entry.promised, Promised::Memory | Promised::Dirty);
+        let entries = self.ledger.entries();
+        entries.iter().filter(is_promised).all(|entry| self.alone_at(&entry.path).is_some())
+    }
+
     fn audit_memory(&self, entry: &LedgerEntry, audit: &mut Audit) {
         let state = lock(&self.state);
         let number = state.file_at(&entry.path).map(|(number, _)| number);
