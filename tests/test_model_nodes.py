@@ -64,7 +64,7 @@ def test_people_see_a_table_and_how_many_nodes_pay(
     assert [first.split()[0], second.split()[0], third.split()] == ["1", "8", ["1,000", "refused"]]
     assert advice == (
         "Up to 8 nodes twice the nodes make it at least 1.5 times as fast; 8 nodes are the fastest"
-        " here."
+        " of the 2 answered."
     )
     assert reason.startswith("1,000 nodes: 1000 nodes are more than 16 times the 8")
 

@@ -19,8 +19,6 @@ Record = dict[str, Any]
 _COUNTS_SHOWN = 6
 _ROWS_SHOWN = 3
 _OF_GENES = ("degrees", "communities")
-PART_OF_A_RUN = 0.1
-"""Smallest part of the longest phase that a phase must have to describe the run."""
 
 
 def print_run(console: Console, record: Record, output: Path) -> None:
@@ -176,24 +174,19 @@ def phases_text(record: Record) -> str:
 
 
 def throughput_text(record: Record) -> str:
-    """Bytes by seconds of the longest phase that records its bytes; rows where that phase is a mere
-    fraction of the run; of the complete run where no phase records them.
+    """Bytes of input by the time of the run, as shown next to it; without input what it processes.
+
+    Without either it is a dash.
     """
-    timed = [phase for phase in record["phases"] if phase["seconds"] > 0]
-    moved = _longest([phase for phase in timed if phase.get("bytes")])
-    counted = _longest([phase for phase in timed if phase.get("rows")])
-    if moved and (not counted or moved["seconds"] >= PART_OF_A_RUN * counted["seconds"]):
-        return format_rate(moved["bytes"] / moved["seconds"])
-    if counted:
-        return f"{counted['rows'] / counted['seconds'] / 1e6:,.3g} M rows/s"
-    total = sum(item["bytes"] for item in record["inputs"])
-    if not total or record["wall_seconds"] <= 0:
+    seconds = record["statistics"]["wall_seconds"]["median"]
+    if seconds <= 0:
         return "\u2013"
-    return format_rate(total / record["wall_seconds"])
-
-
-def _longest(phases: list[Record]) -> Record | None:
-    return max(phases, key=lambda phase: float(phase["seconds"]), default=None)
+    total = sum(item["bytes"] for item in record["inputs"])
+    total = total or max((phase.get("bytes") or 0 for phase in record["phases"]), default=0)
+    if total:
+        return format_rate(total / seconds)
+    rows = max((phase.get("rows") or 0 for phase in record["phases"]), default=0)
+    return f"{rows / seconds / 1e6:,.3g} M rows/s" if rows else "\u2013"
 
 
 def limiting_phase(record: Record) -> Record | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -185,19 +185,35 @@ def single_run_seconds(record: Record) -> float:
     A reused session is started, and an array loaded, in one of the repeats only.
     """
     durations = record["time"]
-    setups = [
-        {
-            phase["name"]: phase["seconds"]
-            for phase in sample["phases"]
-            if phase["name"] in SETUP_PHASES
-        }
-        for sample in record["samples"]
-    ]
+    outside = durations["as_typed_seconds"] - durations["work_seconds"]
+    return float(outside + engine_seconds(record))
+
+
+def engine_seconds(record: Record) -> float:
+    """Time of the engine in a run by itself: its set-up once, and the median of its work."""
+    setups = _setups(record)
+    if not setups:
+        return float(record["statistics"]["wall_seconds"]["median"])
     walls = [sample["wall_seconds"] for sample in record["samples"]]
     pairs = zip(walls, setups, strict=True)
     work = median_interval([wall - sum(setup.values()) for wall, setup in pairs]).median
     work += sum(max(setup.get(name, 0.0) for setup in setups) for name in SETUP_PHASES)
-    return float(durations["as_typed_seconds"] - durations["work_seconds"] + work)
+    return float(work)
+
+
+def start_seconds(record: Record) -> float:
+    """Time in which the engine started, in whichever repeat that was."""
+    setups = _setups(record) or [_setup(record["phases"])]
+    return max(setup.get("start", 0.0) for setup in setups)
+
+
+def _setups(record: Record) -> list[dict[str, float]]:
+    """Seconds of the phases of set-up, of each sample."""
+    return [_setup(sample["phases"]) for sample in record.get("samples", ())]
+
+
+def _setup(phases: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    return {row["name"]: row["seconds"] for row in phases if row["name"] in SETUP_PHASES}
 
 
 def phase_row(phase: Phase, ceilings: Mapping[str, float] | None) -> Record:

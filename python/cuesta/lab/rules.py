@@ -8,5 +8,5 @@ SPOILING = ("verification", "intervals", "provenance")
 REPEATS_MIN = 3
 """Least repeats for an interval: that of two repeats has the median in half of the cases only."""
 
-BUSY_LOAD = 1.5
-"""Load average per core, before the first run, from which a machine counts as busy."""
+BUSY_LOAD = 1.0
+"""Load average per core, before the first run, above which a machine counts as busy."""

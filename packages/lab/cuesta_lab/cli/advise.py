@@ -43,6 +43,15 @@ class AdviseOptions:
     years: Annotated[
         float, typer.Option("--years", min=0.01, help="How long a bought node is used.")
     ] = 4.0
+    setting: Annotated[
+        str, typer.Option("--setting", metavar="NAME", help="Options and form that were measured.")
+    ] = ""
+    inputs: Annotated[
+        int, typer.Option("--inputs", min=1, help="Inputs of that size, each with its own answer.")
+    ] = 1
+    jobs_per_month: Annotated[
+        float, typer.Option("--jobs-per-month", min=0, help="How often a month; nodes must do it.")
+    ] = 0.0
     explain: Annotated[
         bool, typer.Option("--explain", help="Say what it follows from: sums, runs, assumptions.")
     ] = False
@@ -86,14 +95,21 @@ def _advice_for(options: AdviseOptions) -> dict[str, Any]:
     workload = options.workload
     if workload not in WORKLOAD_NAMES:
         raise InputError(f"advise {workload}: no such workload; known: {', '.join(WORKLOAD_NAMES)}")
-    job = Job(size_bytes=parse_size(options.input_size, "--input-size"), years=options.years)
+    job = Job(
+        size_bytes=parse_size(options.input_size, "--input-size"),
+        years=options.years,
+        inputs=options.inputs,
+        jobs_per_month=options.jobs_per_month,
+    )
     machines = _split([*(options.machines or ()), *(options.more or ())])
     if options.runs:
         if machines:
             raise InputError("advise: runs have machines of their own; give --runs or --machines")
+        if options.setting:
+            raise InputError("advise: runs have settings of their own; give --runs or --setting")
         known = measured.choices(workload, job.size_bytes, options.runs)
         return advise.advise_from_runs(workload, job, known)
-    return advise.advise(job, chosen(machines), demands.demands(workload))
+    return advise.advise(job, chosen(machines), demands.demands(workload, options.setting))
 
 
 def _split(words: Iterable[str]) -> list[str]:

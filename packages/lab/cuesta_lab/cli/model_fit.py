@@ -46,7 +46,10 @@ def fit(
     outputs.check_local(output)
     outputs.check_apart(output, map(str, paths))
     generated.check(output)
-    model = fits.fit(records.observed(paths), [path.name for path in paths], seed)
+    left_out: list[str] = []
+    model = fits.fit(records.observed(paths, left_out), [path.name for path in paths], seed)
+    for reason in left_out:
+        echo(f"left out: {reason}", err=True)
     marked = {"schema": model["schema"], "generator": generated.mark("model"), **model}
     generated.put(f"{json.dumps(marked, indent=1)}\n", output)
     text = json.dumps(model, indent=1)

@@ -140,14 +140,30 @@ def _sentences(rows: Sequence[OnNodes]) -> Iterator[str]:
     from cuesta_lab.model.nodes import PAYS, fastest, pays_up_to
 
     first, last = fastest(rows), pays_up_to(rows)
-    if first and len(rows) > 1:
+    answered = [row.nodes for row in rows if row.prediction.predicted_s]
+    if first and len(answered) > 1:
         pays = f"Up to {format_count(last, 'node')} twice the nodes make" if last else "Nowhere do"
         more = "it" if last else "twice the nodes make it"
         verb = "is" if first.nodes == 1 else "are"
+        here = "here" if len(answered) == len(rows) else f"of the {len(answered)} answered"
         yield (
             f"{pays} {more} at least {PAYS:g} times as fast; {format_count(first.nodes, 'node')}"
-            f" {verb} the fastest here."
+            f" {verb} the fastest {here}{_not_apart(rows, first)}."
         )
+    elif first and len(rows) > 1:
+        count = format_count(first.nodes, "node")
+        yield f"Only {count} could be answered, so nothing says which number is the fastest."
     for row in rows:
         if row.prediction.refused:
             yield f"{format_count(row.nodes, 'node')}: {row.prediction.refused}"
+
+
+def _not_apart(rows: Sequence[OnNodes], first: OnNodes) -> str:
+    """Numbers of nodes whose interval has the shortest time in it, in words."""
+    least = first.prediction.predicted_s or 0.0
+    near = [
+        f"{row.nodes:,}"
+        for row in rows
+        if row is not first and (row.prediction.low_s or least) < least
+    ]
+    return f", which {' and '.join(near)} may be too" if near else ""

@@ -269,6 +269,8 @@ def _check(
 
 def _plan(name: str, smoke: bool) -> None:
     """Print the runs that a study would make here."""
+    from dataclasses import replace
+
     from cuesta.engines import get_engine
     from cuesta.units import format_bytes
     from cuesta_lab.study import cells, estimate, file, run
@@ -276,9 +278,11 @@ def _plan(name: str, smoke: bool) -> None:
     study = file.read(name, smoke=smoke)
     combined = cells.combinations(study)
     sizes = {each.settings.memory_bytes for each in combined}
+    reasons: list[str | None] = []
     for combination in combined:
         settings = combination.settings
         missing = run.refusal_of(combination) or get_engine(settings.engine).missing()
+        reasons.append(missing)
         limits = (
             f"{settings.cores} cores"
             if settings.nodes == 1
@@ -293,4 +297,8 @@ def _plan(name: str, smoke: bool) -> None:
         echo(
             f"{combination.name:32} {f'not run: {missing}' if missing else ', '.join(words_shown)}"
         )
-    echo(estimate.sentence(study, combined, None))
+    planned = [
+        replace(combination, left_out=why)
+        for combination, why in zip(combined, reasons, strict=True)
+    ]
+    echo(estimate.sentence(study, planned, None))

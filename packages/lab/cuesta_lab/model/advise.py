@@ -14,11 +14,11 @@ from cuesta_lab.model.choices import (
     Choice,
     Job,
     choice,
-    choices,
     size_refused,
 )
-from cuesta_lab.model.demands import Demand
+from cuesta_lab.model.demands import Demand, settings, unmeasured
 from cuesta_lab.model.machines import Hardware
+from cuesta_lab.model.repetition import choices, repeated
 
 SCHEMA = "cuesta.advice/1"
 BETWEEN = 2.0
@@ -31,7 +31,7 @@ SEVERAL = (
     " faster there is not sure."
 )
 PRICES = (
-    "Prices: nodes that are bought, at their list price over {years:g} years without a pause;"
+    "Prices: nodes that are bought, at their list price over {years:g} years {use};"
     " power, people and, where a machine says so, its network are not in it."
 )
 DATES = "Prices are of different days, {first} to {last}, and none is adjusted to another day."
@@ -60,8 +60,9 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
             f"{names[option.machine]}, {format_count(option.nodes, 'node')}: {option.refused}"
             for option in options[-3:]
         )
+        able = "is enough" if job.jobs_per_month else "has room"
         raise InputError(
-            f"advise: no machine has room for {format_bytes_si(job.size_bytes)}"
+            f"advise: no machine {able} for {format_bytes_si(job.size_bytes)}"
             f" ({reasons or 'none has so many nodes'})"
         )
     best = three_best(possible, names)
@@ -70,20 +71,39 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
         "workload": demands[0].workload,
         "size_bytes": job.size_bytes,
         "years": job.years,
+        **_question(job),
+        "setting": demands[0].setting,
         "best": [asdict(advised) for advised in best],
         "turns": _turn(job, machines, demands, best[0].choice),
         "scale_out": [_scale_out(job, machine, demands) for machine in machines],
-        "left_out": [why for demand in demands if (why := size_refused(job, demand))],
+        "left_out": [*_left_out(job, demands)],
         "choices": [asdict(option) for option in options],
         "machines": {machine.key: asdict(machine) for machine in machines},
         "demands": [asdict(demand) for demand in demands],
     }
 
 
+def _question(job: Job) -> dict[str, Any]:
+    return {"inputs": job.inputs, "jobs_per_month": job.jobs_per_month}
+
+
+def _left_out(job: Job, demands: Sequence[Demand]) -> Iterator[str]:
+    """Yield the engines that were not measured near such a size, or in this setting."""
+    yield from (why for demand in demands if (why := size_refused(job, demand)))
+    workload, setting = demands[0].workload, demands[0].setting
+    missing = unmeasured(workload, setting) if setting else []
+    if missing:
+        yield (
+            f"{', '.join(missing)}, not measured with {demands[0].applies}; run a part of the"
+            " input so and give it with --runs"
+        )
+
+
 def advise_from_runs(workload: str, job: Job, options: Sequence[Choice]) -> dict[str, Any]:
     """Rank choices predicted from the user's own runs, which have no price; as `advise`."""
     if job.size_bytes <= 0:
         raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
+    options = [repeated(option, job, None, option.nodes) for option in options]
     possible = [option for option in options if option.seconds]
     if not possible:
         raise InputError(f"advise: {options[0].engine}, {options[0].machine}: {options[0].refused}")
@@ -93,10 +113,12 @@ def advise_from_runs(workload: str, job: Job, options: Sequence[Choice]) -> dict
         "workload": workload,
         "size_bytes": job.size_bytes,
         "years": job.years,
+        **_question(job),
+        "setting": "",
         "best": [asdict(advised) for advised in three_best(possible, names)],
         "turns": None,
         "scale_out": [],
-        "left_out": [],
+        "left_out": [f"{o.engine} with {o.machine}, {o.refused}" for o in options if o.refused],
         "choices": [asdict(option) for option in options],
         "machines": {},
         "demands": [],
@@ -118,9 +140,9 @@ def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Recomm
     """Return the cheapest choice, the fastest, and the fastest at up to twice the lowest price.
 
     Among choices within a tenth of the shortest time, the one with the fewest nodes counts as the
-    fastest. Where two of the three are the same, a choice of lower rank replaces the second,
-    preferably on another machine. A choice with a caveat, whose time is incomplete, ranks after
-    all choices without one, however short its time is.
+    fastest. A choice that wins twice has both titles; the rest of the three are the next by price
+    and by time, preferably on other machines. A choice with a caveat, whose time is incomplete,
+    ranks after all choices without one, however short its time is.
     """
     priced = [option for option in possible if option.dollars]
     by_time = _fastest_first(possible)
@@ -132,20 +154,26 @@ def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Recomm
         limit = BETWEEN * _dollars(by_price[0])
         between = _fastest_first([option for option in priced if _dollars(option) <= limit])
         rankings = [("most for a dollar", by_price), ("fastest", by_time), ("in between", between)]
-    recommended: list[Recommendation] = []
-    for title, ranked in [*rankings, ("next", by_price or by_time), ("next", by_time)]:
-        chosen = [_same(advised.choice) for advised in recommended]
-        if title == "next":
-            machines_taken = {advised.choice.machine for advised in recommended}
-            ranked = sorted(
-                ranked, key=lambda option: (option.caveat != "", option.machine in machines_taken)
-            )
-        new = next((option for option in ranked if _same(option) not in chosen), None)
-        if new and len(recommended) < 3:
-            recommended.append(
-                Recommendation(title=title, choice=new, words=words(new, names[new.machine]))
-            )
-    return recommended
+    winners: dict[tuple[str, int, str], Recommendation] = {}
+    for title, ranked in rankings:
+        first, earlier = ranked[0], winners.get(_same(ranked[0]))
+        if earlier is None:
+            winners[_same(first)] = _recommended(title, first, names)
+        elif title != "in between":
+            winners[_same(first)] = replace(earlier, title=f"{earlier.title} and {title}")
+    for ranked in (by_price or by_time, by_time):
+        machines_taken = {advised.choice.machine for advised in winners.values()}
+        further = sorted(
+            ranked, key=lambda option: (option.caveat != "", option.machine in machines_taken)
+        )
+        new = next((option for option in further if _same(option) not in winners), None)
+        if new and len(winners) < 3:
+            winners[_same(new)] = _recommended("next", new, names)
+    return list(winners.values())
+
+
+def _recommended(title: str, option: Choice, names: Mapping[str, str]) -> Recommendation:
+    return Recommendation(title=title, choice=option, words=words(option, names[option.machine]))
 
 
 def _fastest_first(possible: Sequence[Choice]) -> list[Choice]:
@@ -186,6 +214,10 @@ def words(option: Choice, name: str) -> str:
         price = f"{money(option.dollars.value)} $ ({money(option.dollars.low)} to"
         price += f" {money(option.dollars.high)})"
     caveat = f"; {option.caveat}" if option.caveat else ""
+    if option.busy is not None:
+        price += f", {option.busy:.2g} of a month busy"
+        if option.busy * option.seconds.high > option.seconds.value:
+            price += " and perhaps too slow"
     limit = RESOURCES[option.limit]
     return f"{nodes} of {name}, {option.engine}: {time}, {price}; limited by {limit}{caveat}"
 
@@ -194,17 +226,32 @@ def headline(advice: Mapping[str, Any]) -> str:
     """Summarise the question in one line."""
     possible = sum(1 for option in advice["choices"] if option["seconds"])
     size = f"{format_bytes_si(advice['size_bytes'])} ({format_bytes(advice['size_bytes'])})"
+    inputs, jobs = advice["inputs"], advice["jobs_per_month"]
+    each = f"{format_count(inputs, 'input')} of {size} each" if inputs > 1 else size
+    often = f", {jobs:g} times a month" if jobs else ""
     return (
-        f"{advice['workload']} of {size}: {possible} of {len(advice['choices'])} choices can do it"
+        f"{advice['workload']} of {each}{often}: {possible} of {len(advice['choices'])} choices"
+        " can do it"
     )
 
 
 def consequences(advice: Mapping[str, Any]) -> Iterator[str]:
     """Yield the effects of more nodes and more data, and the caveats, in plain sentences."""
+    yield from applies(advice)
     yield from turns(advice)
     for name, text in costs(advice):
         yield f"COST on {name}: {text}"
     yield from caveats(advice)
+
+
+def applies(advice: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the setting that the demands were measured in, and the others that were."""
+    known = settings(advice["workload"]) if advice["demands"] else {}
+    if not known:
+        return
+    further = ", ".join(name for name in known if name != advice["setting"])
+    text = f"This is for {known.get(advice['setting'], advice['setting'])}"
+    yield f"{text}; --setting has {further} too." if further else f"{text}."
 
 
 def turns(advice: Mapping[str, Any]) -> Iterator[str]:
@@ -230,7 +277,7 @@ def costs(advice: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, f"one node cannot do it: {row['one_node_refused']}."
             continue
         parts = [
-            f"{engine} never beats one node"
+            f"{engine} beats one node on none of up to {row['nodes_max']} nodes"
             if count is None
             else f"{engine} beats one node with {count} nodes"
             f" ({row['cores_to_beat_it'][engine]} cores)"
@@ -247,7 +294,9 @@ def caveats(advice: Mapping[str, Any]) -> Iterator[str]:
         yield SEVERAL
     prices = [machine["price"] for machine in advice["machines"].values() if machine["price"]]
     if any(price["node"] for price in prices):
-        yield PRICES.format(years=advice["years"])
+        jobs = advice["jobs_per_month"]
+        use = f"for {jobs:g} jobs a month, which pay all of it" if jobs else "without a pause"
+        yield PRICES.format(years=advice["years"], use=use)
     dates = sorted({price["date"] for price in prices})
     if len(dates) > 1:
         yield DATES.format(first=dates[0], last=dates[-1])
@@ -289,6 +338,7 @@ def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[s
     Engines that were not measured near such a size are left out.
     Source of the idea: McSherry, Isard, Murray, "Scalability! But at what COST?", HotOS 2015.
     """
+    job = replace(job, inputs=1, jobs_per_month=0.0)
     alone = [choice(job, machine, demand, 1) for demand in demands if not demand.many_nodes]
     single_node_s = min(map(_seconds, alone), default=float("inf"))
     nodes = {
@@ -298,6 +348,7 @@ def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[s
     }
     return {
         "machine": machine.key,
+        "nodes_max": machine.nodes_max,
         "one_node_s": None if single_node_s == float("inf") else single_node_s,
         "one_node_refused": next((option.refused for option in alone if option.refused), ""),
         "nodes_to_beat_it": nodes,

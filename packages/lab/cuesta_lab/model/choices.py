@@ -9,7 +9,7 @@ and of sizes that were not run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cuesta.units import format_bytes_si, format_count
@@ -92,6 +92,8 @@ class Choice:
         Calculation of the time, in words.
     runs
         Files of the run records behind the prediction, if there are any.
+    busy
+        Part of a month that the jobs of a month take; None where none were asked for.
     """
 
     machine: str
@@ -107,23 +109,20 @@ class Choice:
     caveat: str = ""
     steps: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
+    busy: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job: bytes of input, and years for which a bought node is used."""
+    """A job: bytes of each input, and years for which a bought node is used.
+
+    `inputs` are of that size each, one answer for each; `jobs_per_month` is 0 for a single job.
+    """
 
     size_bytes: float
     years: float
-
-
-def choices(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -> Iterator[Choice]:
-    """Yield the choices of all machines, numbers of nodes, and engines that can use them."""
-    for machine in machines:
-        for nodes in node_counts(machine):
-            for demand in demands:
-                if demand.many_nodes == (nodes > 1):
-                    yield choice(job, machine, demand, nodes)
+    inputs: int = 1
+    jobs_per_month: float = 0.0
 
 
 def node_counts(machine: Hardware) -> list[int]:

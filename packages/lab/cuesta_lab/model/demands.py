@@ -42,6 +42,8 @@ class Demand:
         The smallest and largest input measured, bytes.
     measured
         Description of the measurement.
+    setting, applies
+        Name and description of the options and the form of the input that this holds for.
     """
 
     workload: str
@@ -58,21 +60,47 @@ class Demand:
     error: float
     sizes: tuple[float, float]
     measured: str
+    setting: str = ""
+    applies: str = ""
 
 
-def demands(workload: str) -> list[Demand]:
-    """Return a workload's demands, one per engine. Errors: `InputError` if none was measured."""
-    table = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    matches = [
-        Demand(**{**entry, "sizes": tuple(entry["sizes"])})
-        for entry in table["demand"]
-        if entry["workload"] == workload
-    ]
+def demands(workload: str, setting: str = "") -> list[Demand]:
+    """Return a workload's demands in a setting, its first one by default, one per engine.
+
+    Errors: `InputError` if none was measured.
+    """
+    everything = _read()
+    matches = [demand for demand in everything if demand.workload == workload]
     if not matches:
-        known = ", ".join(sorted({entry["workload"] for entry in table["demand"]}))
+        known = ", ".join(sorted({demand.workload for demand in everything}))
         raise InputError(
             f"advise: what {workload} needs was not measured (there is {known}); run two parts of"
             f" the input, each by `cuesta compare {workload} PART --engines native,mpi,spark -o"
             " DIR`, and give both folders with --runs"
         )
-    return matches
+    name = setting or matches[0].setting
+    measured = [demand for demand in matches if demand.setting == name]
+    if not measured:
+        known = ", ".join(dict.fromkeys(demand.setting for demand in matches))
+        raise InputError(
+            f"advise {workload}: --setting is {setting!r}, which was not measured (there is"
+            f" {known}); run a part of the input with these options and give it with --runs"
+        )
+    return measured
+
+
+def unmeasured(workload: str, setting: str) -> list[str]:
+    """Engines of a workload that were measured, but not in this setting."""
+    everything = [demand for demand in _read() if demand.workload == workload]
+    here = {demand.engine for demand in everything if demand.setting == setting}
+    return list(dict.fromkeys(d.engine for d in everything if d.engine not in here))
+
+
+def settings(workload: str) -> dict[str, str]:
+    """Descriptions of the settings of a workload that were measured, by name."""
+    return {d.setting: d.applies for d in _read() if d.workload == workload}
+
+
+def _read() -> list[Demand]:
+    table = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return [Demand(**{**entry, "sizes": tuple(entry["sizes"])}) for entry in table["demand"]]

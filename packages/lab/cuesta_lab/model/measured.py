@@ -1,8 +1,9 @@
 """Choices among the user's runs: engines, their settings and machines.
 
 Each setting of the runs (`setting`) is a choice. Its time is a start plus a part for each byte, or
-for each pair of bytes if the workload looks at all pairs of rows. With one size only, the phase
-`start` of the record is the start.
+for each pair of bytes if the workload looks at all pairs of rows. Of one size nothing says which
+part of the time grows: the interval reaches from no part to all but the start of the engine. A time
+is that of a run by itself, which starts its engine.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cuesta_lab.model.candidates import NOISE
 from cuesta_lab.model.choices import SURE, Choice, Range
 from cuesta_lab.model.growth import power
 from cuesta_lab.model.records import record_files
-from cuesta_lab.model.setting import SYSTEM, Setting, setting
+from cuesta_lab.model.setting import SYSTEM, Setting, in_words, setting
 
 BEYOND = 30.0
 """Largest ratio of a question's input to the largest input of a setting, or of the smallest input
@@ -52,18 +53,39 @@ def choices(workload: str, size_bytes: float, paths: Sequence[Path]) -> list[Cho
         raise InputError("advise: --input-size is 0; give the bytes of the input, as 452GB")
     groups: dict[Setting, list[_Sized]] = defaultdict(list)
     other_workloads = set()
+    unusable: dict[str, str] = {}
     for path in paths:
         for file in record_files(path):
             record = records.read(file)
             if record["workload"] != workload:
                 other_workloads.add(record["workload"])
-            elif record["verified"] is not False:
+            elif why := _unusable(record):
+                unusable[str(file)] = f"{record['engine']}: {why}"
+            else:
                 groups[setting(record)].append(_sized(file, record))
+    if not groups and unusable:
+        first, reason = next(iter(unusable.items()))
+        raise InputError(f"advise: {first}: {reason}")
     if not groups:
         available = f"; there is {', '.join(sorted(other_workloads))}" if other_workloads else ""
         raise InputError(f"advise: no run of {workload} in what --runs names{available}")
     named = _named(sorted(groups))
-    return [_choice(key, named[key], groups[key], size_bytes) for key in named]
+    possible = [_choice(key, named[key], groups[key], size_bytes) for key in named]
+    return [*possible, *(_refused(file, why) for file, why in unusable.items())]
+
+
+def _unusable(record: Mapping[str, Any]) -> str:
+    """Reason why a run says nothing of a time by size; empty if it does."""
+    if record["verified"] is False:
+        return "its answer is wrong, so that its time says nothing"
+    if not sum(entry["bytes"] for entry in record["inputs"]):
+        return "its run has no input, so that bytes say nothing of it"
+    return ""
+
+
+def _refused(file: str, why: str) -> Choice:
+    engine, _, reason = why.partition(": ")
+    return Choice(machine=file, engine=engine, nodes=1, cores=1, refused=reason, runs=(file,))
 
 
 def _named(settings: Sequence[Setting]) -> dict[Setting, str]:
@@ -89,7 +111,7 @@ def _words(run_setting: Setting) -> str:
         [
             *words,
             *run_setting.options,
-            *([run_setting.parameters] if run_setting.parameters else []),
+            *([in_words(run_setting.parameters)] if run_setting.parameters else []),
         ]
     )
 
@@ -106,12 +128,10 @@ def _place(run_setting: Setting) -> Iterator[tuple[str, str]]:
     yield from ((name, f"{name} {value}") for name, value in run_setting.factors)
 
 
-def _sized(file: Path, record: Mapping[str, Any]) -> _Sized:
+def _sized(file: Path, record: records.Record) -> _Sized:
     size = float(sum(entry["bytes"] for entry in record["inputs"]))
-    if not size:
-        raise InputError(f"{file}: its run has no input, so that bytes say nothing of it")
-    start = sum(phase["seconds"] for phase in record["phases"] if phase["name"] == "start")
-    seconds = float(record["statistics"]["wall_seconds"]["median"])
+    start = records.start_seconds(record)
+    seconds = records.engine_seconds(record)
     return _Sized(file=str(file), size_bytes=size, seconds=seconds, start=min(start, seconds))
 
 
@@ -142,10 +162,16 @@ def _choice(run_setting: Setting, name: str, runs: Sequence[_Sized], size: float
     is_apart = largest >= APART * smallest
     spread = SURE * math.hypot(error, (DOUBLING if is_apart else ONE_SIZE) * doublings)
     value = start + growth * (size / 1e9) ** exponent
+    low, high = value * math.exp(-spread), value * math.exp(spread)
+    if not is_apart:
+        # A start that the record does not name may be any part of the time.
+        unchanged = median(run.seconds for run in runs)
+        low = min(low, unchanged * math.exp(-SURE * error))
+        high = max(high, unchanged * math.exp(SURE * error))
     square = f"^{exponent}" if exponent > 1 else ""
     return Choice(
         **bare,
-        seconds=Range(value=value, low=value * math.exp(-spread), high=value * math.exp(spread)),
+        seconds=Range(value=value, low=low, high=high),
         limit="",
         steps=(
             f"{start:.3g} s + {growth:.3g} s/GB{square} x {_power(size, square)} = {value:.4g} s,"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cuesta_lab.model.setting import in_words
+
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
@@ -56,7 +58,9 @@ class Observation:
         plain = ("machine", "workload", "engine")
         words = [self.group[name] for name in plain if name in self.group]
         further = {name: text for name, text in self.group.items() if name not in plain and text}
-        words += [f"{name}={text}" for name, text in further.items()]
+        if "parameters" in further:
+            further["parameters"] = in_words(further["parameters"])
+        words += [f"{name}={text}" for name, text in further.items() if text]
         return " ".join(words)
 
     @property

@@ -12,14 +12,32 @@ from cuesta_lab.model.observed import Observation
 from cuesta_lab.model.setting import AMOUNT, setting
 
 
-def observed(paths: Sequence[Path]) -> list[Observation]:
-    """Read runs of CSV files, run records and folders of them, in order. Errors: `InputError`."""
+def observed(paths: Sequence[Path], left_out: list[str] | None = None) -> list[Observation]:
+    """Read runs of CSV files, run records and folders of them, in order.
+
+    Records without a size are left out, and reasons added to `left_out`. Errors: `InputError`,
+    also for a wrong answer, and where no record has a size.
+    """
     runs: list[Observation] = []
+    reasons: list[str] = []
     for path in paths:
         if path.suffix == ".csv":
             runs += table.read(path, timed=True).observed
-        else:
-            runs += [_observed(file) for file in record_files(path)]
+            continue
+        for file in record_files(path):
+            record = records.read(file)
+            if record["verified"] is False:
+                raise InputError(
+                    f"{file}: its answer is wrong, so that its time says nothing; leave it out"
+                )
+            if _amount(record) is None:
+                reasons.append(f"{file}: has neither an input nor {AMOUNT}; its size is not known")
+            else:
+                runs.append(_observed(file, record))
+    if reasons and not runs:
+        raise InputError(reasons[0])
+    if left_out is not None:
+        left_out += reasons
     return runs
 
 
@@ -34,29 +52,29 @@ def record_files(path: Path) -> Iterator[Path]:
     yield from (file for file in files if ".partial-" not in str(file))
 
 
-def _observed(path: Path) -> Observation:
-    record = records.read(path)
-    if record["verified"] is False:
-        raise InputError(
-            f"{path}: its answer is wrong, so that its time says nothing; leave it out"
-        )
-    parameters = record["parameters"]
+def _amount(record: records.Record) -> tuple[float, str] | None:
+    """Amount of a run with its unit; None if its record has none."""
     bytes_read = sum(entry["bytes"] for entry in record["inputs"])
-    if not bytes_read and AMOUNT not in parameters:
-        raise InputError(f"{path}: has neither an input nor {AMOUNT}; its size is not known")
-    amount, unit = (bytes_read, "input_bytes") if bytes_read else (parameters[AMOUNT], AMOUNT)
+    if bytes_read:
+        return float(bytes_read), "input_bytes"
+    blocks = record["parameters"].get(AMOUNT)
+    return None if blocks is None else (float(blocks), AMOUNT)
+
+
+def _observed(path: Path, record: records.Record) -> Observation:
+    amount, unit = _amount(record) or (0.0, AMOUNT)
     run_setting = setting(record)
     launches = run_setting.engine.startswith(published.LAUNCHING)
     return Observation(
         group=run_setting.group,
         nodes=run_setting.nodes,
         cores_per_node=run_setting.cores_per_node,
-        amount=float(amount),
+        amount=amount,
         unit=unit,
-        data_bytes=float(bytes_read) if bytes_read else None,
+        data_bytes=amount if unit == "input_bytes" else None,
         tasks=run_setting.nodes * run_setting.cores_per_node if launches else None,
         factors=run_setting.limits,
-        seconds=float(record["statistics"]["wall_seconds"]["median"]),
+        seconds=records.engine_seconds(record),
         phases={},
         source=str(path),
     )

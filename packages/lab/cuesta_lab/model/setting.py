@@ -107,6 +107,27 @@ class Setting:
         }
 
 
+def in_words(parameters: str) -> str:
+    """Write the JSON of parameters as `name value`; parameters at None are left out."""
+    try:
+        fields = json.loads(parameters or "{}")
+    except ValueError:
+        return parameters
+    if not isinstance(fields, dict):
+        return parameters
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_value(value)}"
+        for name, value in fields.items()
+        if value is not None
+    )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def setting(record: Mapping[str, Any]) -> Setting:
     """Return the setting of a run record."""
     nodes = int(record.get("nodes") or 1)

@@ -104,7 +104,7 @@ RULES = (
     Rule(
         number=10,
         name="timing",
-        text="How parallel time was measured is recorded, on a machine that nobody else used.",
+        text="How parallel time was measured is recorded, and how busy the machine was.",
         judge=rules_times.timing,
     ),
     Rule(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from cuesta.lab.rules import BUSY_LOAD, REPEATS_MIN
+from cuesta.units import format_count
 from cuesta_lab.study.evidence import (
     Breach,
     Evidence,
@@ -78,17 +79,27 @@ def timing(evidence: Evidence) -> Judgement:
     """Check that runs have times and phases, and that the machine was idle before the first."""
     if not evidence.records:
         return does_not_apply("no records are at hand")
-    return judged(_timed(evidence), "one clock around each run, phases by whoever leads it")
+    load, cores = _load(evidence)
+    return judged(
+        _timed(evidence),
+        f"one clock around each run, phases by whoever leads it; before the first run a load of"
+        f" {load:.3g} on {format_count(cores, 'core')}",
+    )
+
+
+def _load(evidence: Evidence) -> tuple[float, int]:
+    """Load average and cores before the first run; the later runs raise the load themselves."""
+    first = min(evidence.records.values(), key=lambda record: str(record.get("started")))
+    machine = first.get("machine") or {}
+    return float(machine.get("load_average") or 0.0), int(machine.get("cores") or 1)
 
 
 def _timed(evidence: Evidence) -> Iterator[Breach]:
-    records = sorted(evidence.records.values(), key=lambda record: str(record.get("started")))
+    records = evidence.records.values()
     untimed = sum(not record.get("phases") or not record.get("threads") for record in records)
     if untimed:
         yield Breach(text=f"{untimed} records lack phases or the number of threads.")
-    # Only the first run of a study counts: the later ones raised the load themselves.
-    machine = records[0].get("machine") or {}
-    load, cores = machine.get("load_average") or 0.0, machine.get("cores") or 1
+    load, cores = _load(evidence)
     if load > BUSY_LOAD * cores:
         yield Breach(
             text=f"The machine was busy before the first run: a load of {load:.3g}, {cores} cores."

@@ -187,10 +187,27 @@ def refusal_of(combination: Combination) -> str | None:
         return combination.left_out
     if settings.cores * settings.nodes > cores_usable():
         return f"needs {settings.cores * settings.nodes} cores, there are {cores_usable()}"
+    if why := _too_many_workers(settings):
+        return why
     if settings.memory_bytes > machine.memory_bytes():
         here = format_bytes(machine.memory_bytes())
         return f"needs {format_bytes(settings.memory_bytes)} of memory, there are {here}"
     return machines.refusal(settings.machine) or _unheld(settings)
+
+
+def _too_many_workers(settings: Settings) -> str | None:
+    """Reason why options of the engine, or a quota, ask for more cores than there are, or None."""
+    options = settings.engine_options
+    local = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", options.get("master", ""))
+    wanted = {
+        "ranks": options.get("ranks", ""),
+        "master": local[1] if local else "",
+        "cpu-quota": settings.machine.get("cpu-quota", ""),
+    }
+    for name, text in wanted.items():
+        if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) > cores_usable():
+            return f"{name} needs {text} cores, there are {cores_usable()}"
+    return None
 
 
 def _unheld(settings: Settings) -> str | None:
