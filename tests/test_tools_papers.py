@@ -159,6 +159,12 @@ def test_a_result_is_stored_with_what_its_claims_use(tmp_path: Path) -> None:
     expected = {"work": [1.23457], "phase load": [3.0], "log tasks": [4.0]}
     assert recorded["cells"][0] == {"levels": {}, "runs": [], "measures": expected}
     assert recorded["machine"] == {"cpu": "x"}
+    busy = {"rule": "timing", "grave": False, "text": "The machine was busy: a load of 9, 2 cores."}
+    few = {"rule": "intervals", "grave": True, "text": "Fewer than 3 repeats."}
+    for alarm in (busy, few):
+        (root / "run/study.json").write_text(json.dumps(full_result | {"alarms": [alarm]}))
+        with pytest.raises(SystemExit, match="cannot be compared: "):
+            papers.main(["--keep", str(root / "run")], root)
     (root / "run/study.json").write_text(json.dumps(full_result | {"smoke": True}))
     with pytest.raises(SystemExit, match="is of the smoke size"):
         papers.main(["--keep", str(root / "run")], root)
@@ -179,11 +185,33 @@ def test_a_stored_result_is_judged_by_the_claims_of_today(tmp_path: Path) -> Non
     assert (claim["trend"], claim["verdict"]) == ("falls", "does not hold")
     assert papers.main(["--check"], root) == 0
     (root / papers.STUDIES / "one.toml").write_text(study.replace('"work"', '"log tasks"'))
-    with pytest.raises(SystemExit, match="has no samples of log tasks; run the study again"):
-        papers.main(["--judge", "one"], root)
+    assert papers.main(["--judge", "one"], root) == 0
+    claim = json.loads(result_file.read_text())["claims"][0]
+    assert claim["verdict"] == "premise not met"
+    assert claim["said"].startswith("Tasks was not counted, or 0 on both sides, at 1, 2; to meet")
     (root / papers.STUDIES / "one.toml").write_text(study.replace("value = 2", "value = 3"))
     with pytest.raises(SystemExit, match="factor of the study has changed since"):
         papers.main(["--judge", "one"], root)
+
+
+def test_a_stored_result_of_a_busy_machine_has_no_verdict(tmp_path: Path) -> None:
+    levels = {"name": "size", "levels": [{"name": name, "value": int(name)} for name in "12"]}
+    table = 'name = "size"\nlevels = [{ name = "1", value = 1 }, { name = "2", value = 2 }]'
+    study = CLAIM.replace("[[claim]]", f"[[factor]]\n{table}\n\n[[claim]]")
+    slow = [{"levels": {"size": name}, "measures": {"work": [int(name)] * 3}} for name in "12"]
+    alarm = {
+        "rule": "timing",
+        "grave": False,
+        "text": "The machine was busy: a load of 9, 2 cores.",
+    }
+    root = tree(
+        tmp_path, study=study, file={"factor": [levels]}, name="one", views=[], factors=[levels],
+        cells=slow, alarms=[alarm],
+    )  # fmt: skip
+    assert papers.main(["--judge", "one"], root) == 0
+    (claim,) = json.loads((root / papers.RESULTS / "one.json").read_text())["claims"]
+    assert claim["verdict"] == "premise not met"
+    assert claim["said"].startswith("The machine was busy: a load of 9, 2 cores. To meet it: run")
 
 
 def test_a_result_without_a_study_is_refused(

@@ -27,12 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta_lab.study import claims
+from cuesta_lab.study import claims, premises
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES = "packages/lab/cuesta_lab/studies"
 RESULTS = "packages/lab/results"
-VERDICTS = ("holds", "does not hold", "undecided", "cannot be tested")
+VERDICTS = ("holds", "does not hold", "undecided", "premise not met", "cannot be tested")
+UNMET = "premise not met"
 NOT_RUN = "not run"
 COLUMNS = 100
 HEAD = """\
@@ -42,10 +43,18 @@ HEAD = """\
 change those instead. -->
 
 Every figure and table of the papers this project builds on, what it shows, and what became of it on
-the machine that the results name: a claim **holds** when the whole interval of every comparison
-lies on the side that the paper found, at three levels of the factor or more; it **does not hold**
-when one lies wholly on the other side; else it is **undecided**. What cannot be shown on such a
-machine says why. `cuesta study run NAME` runs a study again.
+the machine that the results name.
+
+A claim is about runs in the regime of the paper: its premises, which the study file names, are
+measured in the same runs. Runs outside are not compared; where the rest decides nothing, the claim's
+**premise is not met**, and the sentence says what would meet it. So does one whose measure nothing
+counted, and one of a machine that had more to do than it has cores. A claim **holds** when the whole
+interval (95 %) of every comparison lies on the side that the paper found, at three levels of the
+factor that it is made over, or at all there are where the study has fewer, and of three repeats or
+more; it **does not hold** when one lies wholly on the other side; else it is **undecided**. Where
+the paper gives a figure, a second sentence compares it with what was found here. What cannot be shown
+on such a machine says why. A verdict **by the authors' own data** is of numbers that the authors
+published, one run each. `cuesta study run NAME` runs a study again.
 """
 _ID = re.compile(r"\d{3}:(figure|table)-(\d+)([a-z]?)")
 _STATES = ("waits", "not_here")
@@ -57,7 +66,8 @@ _SPOILING = ("verification", "intervals", "provenance")
 """Rules of Hoefler and Belli that, gravely broken, leave a result that cannot be compared."""
 _COMPARING = (
     "measure", "where", "over", "faster", "than", "by", "under", "same", "within", "trend",
-    "exponent", "untested", "figures",
+    "exponent", "order", "linear", "steadier", "mean", "paper", "near", "paper_at", "premise",
+    "untested", "figures",
 )  # fmt: skip
 """Keys of a claim that decide its verdict."""
 
@@ -157,7 +167,7 @@ def keep(folder: Path, root: Path) -> None:
         sys.exit(f"{folder} is of the smoke size; keep that of the real size")
     alarms = [alarm for alarm in result.get("alarms", []) if alarm["grave"]]
     spoilt = [alarm["text"] for alarm in alarms if alarm["rule"] in _SPOILING]
-    if spoilt:
+    if spoilt := [*spoilt, *_busy(result)]:
         sys.exit(f"{folder} cannot be compared: {spoilt[0]}")
     used = _measures(result)
     for cell in result["cells"]:
@@ -171,21 +181,39 @@ def keep(folder: Path, root: Path) -> None:
     _write(result, root)
 
 
+def _busy(result: Row) -> list[str]:
+    """Alarms of a machine that had more to do than it has cores before the first run."""
+    return [
+        str(alarm["text"])
+        for alarm in result.get("alarms", [])
+        if alarm["rule"] == "timing" and "busy" in alarm["text"]
+    ]
+
+
 def judge(name: str, root: Path) -> None:
-    """Judge a stored result by the claims of its study as they are today."""
+    """Judge a stored result by the claims of its study as they are today.
+
+    A claim on a measure that the result does not have is not met, as one is that a machine with
+    too much to do was measured for.
+    """
     path = root / RESULTS / f"{name}.json"
     result = json.loads(path.read_text("utf-8"))
     study = tomllib.loads((root / STUDIES / f"{name}.toml").read_text("utf-8"))
     for key in _changed(result["file"], study):
         sys.exit(f"{path}: {key} of the study has changed since; run the study again")
-    wanted = _measures({**result, "claims": study.get("claim", [])})
-    lacking = wanted - _measures(result)
-    if lacking:
-        sys.exit(f"{path} has no samples of {min(lacking)}; run the study again")
     claims.check_claims(study, result["factors"])
     result["file"] = study
-    result["claims"] = claims.judged(result)
+    busy = _busy(result)
+    result["claims"] = [_spoilt(claim, busy) for claim in claims.judged(result)]
     _write(result, root)
+
+
+def _spoilt(claim: Row, busy: Sequence[str]) -> Row:
+    """A claim as it is judged where its machine was busy: not at all."""
+    if not busy or claim["verdict"] in (UNMET, "cannot be tested"):
+        return claim
+    said = f"{busy[0]} To meet it: run the study on an idle machine. Measured all the same:"
+    return {**claim, "verdict": UNMET, "said": f"{said} {claim['said']}", "parts": []}
 
 
 def _write(result: Row, root: Path) -> None:
@@ -195,9 +223,12 @@ def _write(result: Row, root: Path) -> None:
 
 def _measures(result: Row) -> set[str]:
     """The measures of a result that claims and views use."""
-    measures = {"work", "wall", "peak", *(f"phase {name}" for name in result.get("phases", []))}
+    measures = {"work", "wall", "peak", "input", premises.MEMORY_LIMIT}
+    measures |= {f"phase {name}" for name in result.get("phases", [])}
     for row in [*result["claims"], *result["views"]]:
-        sides = [row.get("faster"), row.get("than"), *row.get("same", [])]
+        measures |= premises.measures_of(row)
+        sides = [row.get(name) for name in premises.SIDES]
+        sides += [side for name in premises.LISTS for side in row.get(name, ())]
         measures |= {side["measure"] for side in [row, *filter(None, sides)] if "measure" in side}
     return measures
 

@@ -2,8 +2,9 @@
 
 A claim holds if the interval of each comparison is entirely on the claimed side, at three levels or
 more of the factor it is made over, or at all levels if there are fewer. It does not hold if an
-interval is entirely on the other side. Otherwise it is undecided. Source:
-`docs/adr/0023-a-verdict-needs-an-interval.md`.
+interval is entirely on the other side. Where the runs lack a premise of the claim, or nothing
+counted what it is about, its premise is not met. Otherwise it is undecided. Sources:
+`docs/adr/0023-a-verdict-needs-an-interval.md`, `docs/adr/0055-a-claim-has-premises.md`.
 """
 
 from __future__ import annotations
@@ -13,21 +14,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cuesta.errors import InputError
-from cuesta_lab.study.comparisons import MEASURE, UNTESTED, Factors, Part, compared
+from cuesta_lab.study import forms, premises
+from cuesta_lab.study.comparisons import (
+    MEASURE,
+    UNDECIDED,
+    UNMET,
+    UNTESTED,
+    ClaimComparisons,
+    Factors,
+    Part,
+    compared,
+)
 from cuesta_lab.study.measures import is_measure
-from cuesta_lab.study.wording import sentence
+from cuesta_lab.study.wording import near_words, quantity, sentence
 
 Table = Mapping[str, Any]
 
-_COMPARISONS = ("faster", "same", "trend", "exponent")
-_COMPARING = frozenset({*_COMPARISONS, "than", "by", "under", "within", "over", "where", MEASURE})
+_COMPARISONS = ("faster", "same", "trend", "exponent", "order", "linear", "steadier")
+_OPTIONS = ("than", "by", "under", "within", "mean", "paper", "near", "paper_at")
+_COMPARING = frozenset({*_COMPARISONS, *_OPTIONS, "over", "where", MEASURE, premises.PREMISE})
 _TEXTS = ("name", "finding", "expected")
 _FIELDS = frozenset({*_TEXTS, *_COMPARING, "figures", "untested"})
 _WITH = {
-    "faster": {"than", "by", "under"},
+    "faster": {"than", "by", "under", "mean", "paper", "near", "paper_at"},
     "same": {"within"},
     "trend": {"within"},
     "exponent": set[str](),
+    "order": set[str](),
+    "linear": {"within"},
+    "steadier": {"than", "by", "under"},
 }
 _TRENDS = ("rises", "falls", "flat")
 _FIGURE = re.compile(r"\d{3}:[a-z0-9-]+")
@@ -47,14 +62,70 @@ def judged(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _judged(claim: Table, factors: Factors) -> dict[str, Any]:
     if "untested" in claim:
         return {**claim, "verdict": UNTESTED, "said": claim["untested"], "parts": []}
-    comparisons = compared(claim, factors)
-    text = sentence(claim, factors, comparisons)
-    return {
+    meeting, unmet = premises.check(claim, factors)
+    comparisons = _compared(claim, meeting)
+    uncounted = comparisons.uncounted or _uncounted(claim, meeting)
+    verdict = comparisons.verdict
+    if verdict == UNDECIDED and (unmet or uncounted):
+        verdict = UNMET
+    text = sentence(claim, meeting, comparisons)
+    if verdict == UNMET:
+        reasons = [broken.text for broken in unmet] or [_not_counted(claim, factors, uncounted)]
+        text = f"{'; '.join(reasons)}."
+        complete = _compared(claim, factors)
+        if complete.parts:
+            measured = sentence(claim, factors, complete)
+            text += f" Measured all the same: {measured[:1].upper()}{measured[1:]}"
+    elif unmet:
+        text += f" Left out: {'; '.join(broken.reason for broken in unmet)}."
+    judged_claim = {
         **claim,
-        "verdict": comparisons.verdict,
+        "verdict": verdict,
         "said": text[:1].upper() + text[1:],
         "parts": [_row(part) for part in comparisons.parts],
     }
+    figure = forms.near_figure(claim, comparisons) if verdict != UNMET else None
+    if figure:
+        judged_claim["near_paper"] = figure
+        judged_claim["said"] += f" {near_words(figure)}"
+    return judged_claim
+
+
+def _compared(claim: Table, factors: Factors) -> ClaimComparisons:
+    if "mean" in claim:
+        return forms.averaged(claim, factors)
+    if "order" in claim:
+        return forms.ordered(claim, factors)
+    if "linear" in claim:
+        return forms.straight(claim, factors)
+    if "steadier" in claim:
+        return forms.steadier(claim, factors)
+    return compared(claim, factors)
+
+
+def _uncounted(claim: Table, factors: Factors) -> tuple[str, ...]:
+    """Levels of `over` at which runs were made that lack the claim's only measure."""
+    if MEASURE not in claim:
+        return ()
+    lacking = [
+        levels
+        for levels in premises.compared_levels(claim, factors)
+        if factors.was_run(levels) and not factors.samples(levels, str(claim[MEASURE]))
+    ]
+    over = claim.get("over")
+    return tuple(
+        dict.fromkeys(levels[over] if over else next(iter(levels.values())) for levels in lacking)
+    )
+
+
+def _not_counted(claim: Table, factors: Factors, names: Sequence[str]) -> str:
+    over = claim.get("over")
+    titles = [factors.title(over, name) if over else name for name in names]
+    what = quantity(claim) if MEASURE in claim else "the measure of a side"
+    return (
+        f"{what} was not counted, or 0 on both sides, at {', '.join(titles)}; to meet it: runs"
+        " whose records count it"
+    )
 
 
 def _row(part: Part) -> dict[str, Any]:
@@ -107,6 +178,10 @@ def _check(claim: Table, factors: Sequence[Table]) -> None:
     if len(kinds) != 1:
         raise InputError(f"give one of {', '.join(_COMPARISONS)}, or untested")
     _check_comparison(claim, kinds[0])
+    _check_figure(claim)
+    premises.check_tables(
+        claim, {row["name"]: [level["name"] for level in row["levels"]] for row in factors}
+    )
     _check_levels(claim, kinds[0], factors)
 
 
@@ -124,7 +199,7 @@ def _check_untested(claim: Table) -> None:
 
 def _check_comparison(claim: Table, kind: str) -> None:
     """Check the values of a comparison, but not the levels that they name."""
-    stray = sorted((claim.keys() & {"than", "by", "under", "within"}) - _WITH[kind])
+    stray = sorted((claim.keys() & {*_OPTIONS}) - _WITH[kind])
     if stray:
         raise InputError(f"{stray[0]} does not go with {kind}")
     if kind == "trend" and (claim["trend"] not in _TRENDS):
@@ -136,10 +211,21 @@ def _check_comparison(claim: Table, kind: str) -> None:
         if not _are_numbers(ends) or len(ends) != 2 or ends[0] >= ends[1]:
             raise InputError(f"exponent is {ends!r}, give two numbers such as [0.9, 1.1]")
     _check_bounds(claim)
-    if kind == "faster" and "than" not in claim:
-        raise InputError("than is missing; give the levels that it is faster than")
-    if kind == "same" and (not isinstance(claim["same"], list) or len(claim["same"]) < 2):
-        raise InputError(f"same is {claim['same']!r}, give a list of two tables or more")
+    if kind in ("faster", "steadier") and "than" not in claim:
+        raise InputError(f"than is missing; give the levels that it is {kind} than")
+    if kind in ("same", "order") and (not isinstance(claim[kind], list) or len(claim[kind]) < 2):
+        raise InputError(f"{kind} is {claim[kind]!r}, give a list of two tables or more")
+    if kind == "linear" and claim["linear"] not in ("rises", "falls"):
+        raise InputError(f"linear is {claim['linear']!r}, give rises or falls")
+
+
+def _check_figure(claim: Table) -> None:
+    """Check the paper's figure and how near to it a result must be."""
+    for key, least in (("paper", 0.0), ("near", 1.0)):
+        if key in claim and (not _are_numbers([claim[key]]) or claim[key] <= least):
+            raise InputError(f"{key} is {claim[key]!r}, give a number above {least:g}")
+    if ("near" in claim or "paper_at" in claim) and "paper" not in claim:
+        raise InputError("paper is missing; give the paper's figure")
 
 
 def _check_bounds(claim: Table) -> None:
@@ -160,10 +246,12 @@ def _check_levels(claim: Table, kind: str, factors: Sequence[Table]) -> None:
     """Check that a claim fixes all factors, by levels that exist."""
     known = {row["name"]: [level["name"] for level in row["levels"]] for row in factors}
     over = _over(claim, kind, known)
+    mean = _mean(claim, known, over)
     sides = _sides(claim, kind)
     where = claim.get("where", {})
     for key, table in [("where", where), *sides]:
         _check_table(key, table, known, over)
+        _check_table(key, table, known, mean)
     measured = [_measure(claim.get(MEASURE), MEASURE)] if MEASURE in claim else []
     measured += [_measure(side[MEASURE], key) for key, side in sides if MEASURE in side]
     if MEASURE not in claim and len(measured) < max(1, len(sides)):
@@ -173,10 +261,19 @@ def _check_levels(claim: Table, kind: str, factors: Sequence[Table]) -> None:
     named = [{*where, *side} for _, side in sides] or [set(where)]
     for factor, levels in known.items():
         lacking = any(factor not in levels for levels in named)
-        if factor != over and len(levels) > 1 and lacking:
+        if factor not in (over, mean) and len(levels) > 1 and lacking:
             raise InputError(
                 f"{factor} is left open; name one of its levels in where: {', '.join(levels)}"
             )
+    _check_values(kind, over, factors)
+
+
+def _check_values(kind: str, over: str | None, factors: Sequence[Table]) -> None:
+    """Check that the levels of `over` have the values that a claim needs."""
+    if kind == "linear":
+        values = next(row["levels"] for row in factors if row["name"] == over)
+        if len(values) < 3 or any(_is_no_number(row.get("value")) for row in values):
+            raise InputError(f"linear needs three levels of {over} or more, each with a value")
     if kind == "exponent":
         rows = next(row["levels"] for row in factors if row["name"] == over)
         without = next((row["name"] for row in rows if not _is_above_zero(row.get("value"))), None)
@@ -186,11 +283,22 @@ def _check_levels(claim: Table, kind: str, factors: Sequence[Table]) -> None:
             )
 
 
+def _mean(claim: Table, known: Mapping[str, Sequence[str]], over: str | None) -> str | None:
+    """Return the factor of `mean`, if a claim has it; check `paper_at` too."""
+    mean = claim.get("mean")
+    if mean is not None and (mean not in known or mean == over):
+        raise InputError(f"mean is {mean!r}, give a factor other than over: {', '.join(known)}")
+    at = claim.get("paper_at")
+    if at is not None and at not in known.get(over or "", ()):
+        raise InputError(f"paper_at is {at!r}, give a level of over")
+    return mean
+
+
 def _over(claim: Table, kind: str, known: Iterable[str]) -> str | None:
     """Return the factor of `over`; None for a claim on two cells that is about no figure."""
     over = claim.get("over")
-    if over is None and kind in ("faster", "same"):
-        if claim.get("figures"):
+    if over is None and kind in ("faster", "same", "order", "steadier"):
+        if claim.get("figures") and "mean" not in claim:
             raise InputError("over is missing; a claim about a figure must hold over a factor")
         return None
     if not isinstance(over, str) or over not in known:
@@ -202,10 +310,14 @@ def _is_above_zero(value: object) -> bool:
     return isinstance(value, (int, float)) and value > 0
 
 
+def _is_no_number(value: object) -> bool:
+    return isinstance(value, bool) or not isinstance(value, (int, float))
+
+
 def _sides(claim: Table, kind: str) -> list[tuple[str, Table]]:
-    if kind == "faster":
-        return [("faster", claim["faster"]), ("than", claim["than"])]
-    return [("same", side) for side in claim["same"]] if kind == "same" else []
+    if kind in ("faster", "steadier"):
+        return [(kind, claim[kind]), ("than", claim["than"])]
+    return [(kind, side) for side in claim[kind]] if kind in ("same", "order") else []
 
 
 def _check_table(

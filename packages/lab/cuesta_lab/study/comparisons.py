@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from cuesta.lab.rules import REPEATS_MIN
 from cuesta_lab.study.intervals import Interval, ratio, slope
-from cuesta_lab.study.measures import DEVICE, LOG, PHASE, PRESSURE
+from cuesta_lab.study.measures import DEVICE, LOG, MACHINE, PRESSURE
 from cuesta_lab.study.spread import Spread, usual
 
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
 UNDECIDED = "undecided"
 UNTESTED = "cannot be tested"
+UNMET = "premise not met"
 
 MEASURE = "measure"
 """Key for another measure in a side of a comparison, among the levels of factors."""
-_MAY_BE_NOTHING = (PHASE, LOG, PRESSURE, DEVICE)
-"""Measures that a record omits if they are 0."""
+_COUNTERS = (LOG, PRESSURE, DEVICE, MACHINE, "device-", "read", "written")
+"""Measures of which 0 on both sides of a comparison says that nothing counted them."""
 LEVELS_LEAST = 3
 """Levels of a factor over which a claim must hold, if there are so many."""
 FLAT_WITHIN = 1.1
@@ -37,6 +39,7 @@ class Factors:
     cells: Mapping[frozenset[tuple[str, str]], Table]
     without: Sequence[Mapping[str, Sequence[str]]] = ()
     planned: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    file: Table = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: Table) -> Factors:
@@ -52,7 +55,13 @@ class Factors:
         # A run at the smoke size has fewer levels, and needs no others.
         rows = [] if result.get("smoke") else result["file"].get("factor", [])
         planned = {row["name"]: [level["name"] for level in row["levels"]] for row in rows}
-        return cls(rows=result["factors"], cells=cells, without=without, planned=planned)
+        return cls(
+            rows=result["factors"],
+            cells=cells,
+            without=without,
+            planned=planned,
+            file=result["file"],
+        )
 
     def levels(self, factor: str) -> list[Table]:
         """Return the levels of a factor, in the order of the file."""
@@ -69,55 +78,66 @@ class Factors:
 
     def is_planned(self, levels: Mapping[str, str]) -> bool:
         """Whether the study file includes the cell of these levels."""
-        complete = self._complete(levels)
+        complete = self.complete(levels)
         return not any(
             all(complete.get(name) in excluded for name, excluded in row.items())
             for row in self.without
         )
 
-    def _complete(self, levels: Mapping[str, str]) -> dict[str, str]:
+    def complete(self, levels: Mapping[str, str]) -> dict[str, str]:
         """Complete levels by those of factors with a single level."""
         return {row["name"]: row["levels"][0]["name"] for row in self.rows} | dict(levels)
 
     def samples(self, levels: Mapping[str, str], measure: str) -> list[float]:
-        """Return the samples of a measure in the cell of these levels; none if it was not run.
+        """Return the samples of a measure in the cell of these levels.
 
-        A measure that other cells have and this cell omits is 0.
+        There are none if it was not run, or if nothing counted the measure: that is not 0.
         """
-        cell = self.cells.get(frozenset(self._complete(levels).items()))
-        if cell is None:
-            return []
-        known = cell["measures"]
-        if (
-            measure not in known
-            and measure.startswith(_MAY_BE_NOTHING)
-            and self._is_measured(measure)
-        ):
-            return [0.0] * max((len(samples) for samples in known.values()), default=0)
-        return list(known.get(measure, []))
+        cell = self.cells.get(frozenset(self.complete(levels).items()))
+        return [] if cell is None else list(cell["measures"].get(measure, []))
+
+    def was_run(self, levels: Mapping[str, str]) -> bool:
+        """Whether the cell of these levels has samples of any measure."""
+        cell = self.cells.get(frozenset(self.complete(levels).items()))
+        return cell is not None and any(cell["measures"].values())
 
     def prior_spread(self, claim: Table) -> Spread:
         """Estimate the spread of the measures of a claim in the cells of the study."""
         sides = [
             claim,
-            *(claim.get(side, {}) for side in ("faster", "than")),
+            *(claim.get(side, {}) for side in ("faster", "than", "steadier")),
             *claim.get("same", []),
+            *claim.get("order", []),
         ]
         wanted = {str(side[MEASURE]) for side in sides if MEASURE in side}
         return usual(
             cell["measures"].get(measure, []) for cell in self.cells.values() for measure in wanted
         )
 
-    def _is_measured(self, measure: str) -> bool:
-        return any(measure in cell["measures"] for cell in self.cells.values())
-
 
 @dataclass(frozen=True, kw_only=True)
-class _Bounds:
-    """The claimed bounds of a ratio."""
+class Bounds:
+    """Claimed bounds of a ratio."""
 
     low: float
     high: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sides:
+    """Samples of the two sides of a comparison."""
+
+    upper: Sequence[float]
+    lower: Sequence[float]
+
+    def are_empty_counters(self, claim: Table, pair: Sequence[Table]) -> bool:
+        """Whether both sides are 0 throughout, of measures that count."""
+        measures = [str(side.get(MEASURE, claim.get(MEASURE))) for side in pair]
+        return (
+            bool(self.upper and self.lower)
+            and max(*self.upper, *self.lower) <= 0
+            and all(measure.startswith(_COUNTERS) for measure in measures)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +145,8 @@ class Part:
     """A comparison of a claim.
 
     `levels` are the level of the factor that the claim is made over; `low` and `high` are the
-    claimed bounds of the `ratio`; `repeats` is the number of samples of the side with fewer.
+    claimed bounds of the `ratio`; `repeats` is the number of samples of the side with fewer;
+    `label` names the pair where a claim has several.
     """
 
     levels: Mapping[str, str]
@@ -133,16 +154,19 @@ class Part:
     low: float
     high: float
     repeats: int
+    label: str = ""
 
     @property
     def holds(self) -> bool:
         """Whether the interval is entirely inside the claimed bounds."""
-        return self.ratio.low > self.low and self.ratio.high < self.high
+        inside = self.ratio.low > self.low and self.ratio.high < self.high
+        return inside and self.repeats >= REPEATS_MIN
 
     @property
     def refuted(self) -> bool:
         """Whether the interval is entirely outside the claimed bounds."""
-        return self.ratio.high < self.low or self.ratio.low > self.high
+        outside = self.ratio.high < self.low or self.ratio.low > self.high
+        return outside and self.repeats >= REPEATS_MIN
 
     @property
     def verdict(self) -> str:
@@ -155,12 +179,14 @@ class ClaimComparisons:
     """Comparisons of a claim; `missing` are the levels without a verified run on a side.
 
     They are `complete` if each pair of sides has comparisons at the `needed` number of levels.
+    `uncounted` are the levels whose runs lack the measure, or have 0 of a counter on both sides.
     """
 
     parts: tuple[Part, ...]
     missing: tuple[str, ...]
     needed: int
     complete: bool = True
+    uncounted: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -173,7 +199,7 @@ class ClaimComparisons:
 
 
 def compared(claim: Table, factors: Factors) -> ClaimComparisons:
-    """Make the comparisons of a claim that `check_claims` accepted."""
+    """Make the comparisons of a claim with one of the older forms."""
     if "exponent" in claim:
         return _exponent(claim, factors)
     if "trend" in claim:
@@ -182,16 +208,16 @@ def compared(claim: Table, factors: Factors) -> ClaimComparisons:
         within = float(claim.get("within", FLAT_WITHIN))
         first, *further = claim["same"]
         pairs = [(side, first) for side in further]
-        return _over_levels(claim, factors, pairs, _Bounds(low=1 / within, high=within))
-    bounds = _Bounds(low=float(claim.get("by", 1.0)), high=float(claim.get("under", math.inf)))
-    return _over_levels(claim, factors, [(claim["than"], claim["faster"])], bounds)
+        return over_levels(claim, factors, pairs, Bounds(low=1 / within, high=within))
+    bounds = Bounds(low=float(claim.get("by", 1.0)), high=float(claim.get("under", math.inf)))
+    return over_levels(claim, factors, [(claim["than"], claim["faster"])], bounds)
 
 
-def _over_levels(
+def over_levels(
     claim: Table,
     factors: Factors,
     pairs: Iterable[tuple[Table, Table]],
-    bounds: _Bounds,
+    bounds: Bounds,
 ) -> ClaimComparisons:
     """Compare each pair of sides, at each level of `over` if the claim has it."""
     over = claim.get("over")
@@ -206,13 +232,19 @@ def _over_levels(
     missing: dict[str, None] = {}
     needed = min(LEVELS_LEAST, max(1, len(planned)))
     complete = True
+    uncounted: dict[str, None] = {}
     prior = factors.prior_spread(claim)
     for pair in pairs:
         before = len(parts)
         for chosen in planned:
-            upper, lower = (_side(claim, factors, side, chosen) for side in pair)
+            upper, lower = (side_samples(claim, factors, side, chosen) for side in pair)
+            sides = Sides(upper=upper, lower=lower)
+            if _is_uncounted(claim, factors, pair, chosen) or sides.are_empty_counters(claim, pair):
+                names = chosen or _named({}, pair[0], chosen)
+                uncounted |= dict.fromkeys(names.values())
+                continue
             if upper and lower:
-                parts.append(_part(chosen, upper, lower, bounds, prior))
+                parts.append(part_of(chosen, sides, bounds, prior))
                 continue
             for side, samples in zip(pair, (upper, lower), strict=True):
                 if not samples:
@@ -220,7 +252,19 @@ def _over_levels(
                     missing |= dict.fromkeys(chosen.values() or named.values())
         complete &= len(parts) - before >= needed
     return ClaimComparisons(
-        parts=tuple(parts), missing=tuple(missing), needed=needed, complete=complete
+        parts=tuple(parts), missing=tuple(missing), needed=needed, complete=complete,
+        uncounted=tuple(uncounted),
+    )  # fmt: skip
+
+
+def _is_uncounted(
+    claim: Table, factors: Factors, pair: Sequence[Table], chosen: Mapping[str, str]
+) -> bool:
+    """Whether the runs of a side were made, and nothing counted the measure."""
+    return any(
+        factors.was_run(_named(claim, side, chosen))
+        and not side_samples(claim, factors, side, chosen)
+        for side in pair
     )
 
 
@@ -237,16 +281,17 @@ def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
         for name in factors.planned_levels(over)
         if factors.is_planned(_named(claim, {}, {over: name}))
     ]
-    samples = {name: _side(claim, factors, {}, {over: name}) for name in names}
+    samples = {name: side_samples(claim, factors, {}, {over: name}) for name in names}
     run = [name for name in names if samples[name]]
     missing = tuple(name for name in names if not samples[name])
     needed = max(1, min(LEVELS_LEAST, len(names)) - 1)
     prior = factors.prior_spread(claim)
     if claim["trend"] == "flat":
         within = float(claim.get("within", FLAT_WITHIN))
-        bounds = _Bounds(low=1 / within, high=within)
+        bounds = Bounds(low=1 / within, high=within)
         parts = [
-            _part({over: name}, samples[name], samples[run[0]], bounds, prior) for name in run[1:]
+            part_of({over: name}, Sides(upper=samples[name], lower=samples[run[0]]), bounds, prior)
+            for name in run[1:]
         ]
         return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
     rises = claim["trend"] == "rises"
@@ -255,7 +300,8 @@ def _trend(claim: Table, factors: Factors) -> ClaimComparisons:
     for before, after in [*steps, (run[0], run[-1])] if len(run) > 2 else steps:
         upper, lower = (after, before) if rises else (before, after)
         spans_all = (before, after) == (run[0], run[-1])
-        part = _part({over: after}, samples[upper], samples[lower], _Bounds(low=1.0), prior)
+        pair = Sides(upper=samples[upper], lower=samples[lower])
+        part = part_of({over: after}, pair, Bounds(low=1.0), prior)
         parts.append(part if spans_all or part.refuted else _allowed(part))
     return ClaimComparisons(parts=tuple(parts), missing=missing, needed=needed)
 
@@ -269,7 +315,7 @@ def _exponent(claim: Table, factors: Factors) -> ClaimComparisons:
     """Estimate the slope over the values of a factor."""
     over = claim["over"]
     rows = factors.levels(over)
-    samples = {row["name"]: _side(claim, factors, {}, {over: row["name"]}) for row in rows}
+    samples = {row["name"]: side_samples(claim, factors, {}, {over: row["name"]}) for row in rows}
     run = {float(row["value"]): samples[row["name"]] for row in rows if samples[row["name"]]}
     planned = [
         name
@@ -308,7 +354,9 @@ def _step_slope(
     return Interval(median=median, low=low, high=high)
 
 
-def _side(claim: Table, factors: Factors, side: Table, over: Mapping[str, str]) -> list[float]:
+def side_samples(
+    claim: Table, factors: Factors, side: Table, over: Mapping[str, str]
+) -> list[float]:
     """Return the samples of a side of a comparison."""
     measure = side.get(MEASURE, claim.get(MEASURE))
     return factors.samples(_named(claim, side, over), str(measure))
@@ -320,17 +368,12 @@ def _named(claim: Table, side: Table, over: Mapping[str, str]) -> dict[str, str]
     return {name: level for name, level in named.items() if name != MEASURE}
 
 
-def _part(
-    levels: Mapping[str, str],
-    upper: Sequence[float],
-    lower: Sequence[float],
-    bounds: _Bounds,
-    prior: Spread,
-) -> Part:
+def part_of(levels: Mapping[str, str], sides: Sides, bounds: Bounds, prior: Spread) -> Part:
+    """Compare two sides at these levels."""
     return Part(
         levels=levels,
-        ratio=ratio(upper, lower, prior),
+        ratio=ratio(sides.upper, sides.lower, prior),
         low=bounds.low,
         high=bounds.high,
-        repeats=min(len(upper), len(lower)),
+        repeats=min(len(sides.upper), len(sides.lower)),
     )

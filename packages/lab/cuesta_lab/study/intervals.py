@@ -99,6 +99,45 @@ def slope(samples: Mapping[float, Sequence[float]], usual: Spread = NONE) -> Int
     return Interval(median=centre, low=centre - half, high=centre + half)
 
 
+def line_residuals(
+    samples: Mapping[float, Sequence[float]], usual: Spread = NONE
+) -> dict[float, Interval]:
+    """Ratios of the medians to a straight line through them, by value, with their intervals.
+
+    The line is that of least squares of relative errors. Errors: `ValueError` for fewer than three
+    values.
+    """
+    if len(samples) < 3:
+        raise ValueError("a line needs three values to be judged")
+    values, sides = list(samples), list(samples.values())
+    medians = [middle(side) for side in sides]
+    weights = [1 / median**2 for median in medians]
+    total = sum(weights)
+    centre = sum(w * x for w, x in zip(weights, values, strict=True)) / total
+    square = sum(w * (x - centre) ** 2 for w, x in zip(weights, values, strict=True))
+    logs = _logs(sides)
+    residuals = {}
+    for index, at in enumerate(values):
+        part = [
+            w / total + w * (x - centre) * (at - centre) / square
+            for w, x in zip(weights, values, strict=True)
+        ]
+        line = sum(share * median for share, median in zip(part, medians, strict=True))
+        if line <= 0:
+            residuals[at] = Interval(median=FAR, low=FAR, high=FAR)
+            continue
+        slopes = [
+            float(number == index) - share * median / line
+            for number, (share, median) in enumerate(zip(part, medians, strict=True))
+        ]
+        half = min(math.log(FAR), _half_width(logs, slopes, usual))
+        ratio_found = medians[index] / line
+        residuals[at] = Interval(
+            median=ratio_found, low=ratio_found * math.exp(-half), high=ratio_found * math.exp(half)
+        )
+    return residuals
+
+
 def middle(samples: Sequence[float]) -> float:
     """Median; for an even number of samples the mean of both in the middle."""
     ordered = sorted(samples)

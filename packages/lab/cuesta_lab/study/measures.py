@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuesta.lab.record import SETUP_PHASES, Record, single_run_seconds
+from cuesta.units import parse_size
 from cuesta_lab.machines.factors import OF_DISKS
 
 UNITS = {
@@ -19,14 +20,18 @@ UNITS = {
     "written": "B",
     "device-read": "B",
     "device-written": "B",
+    "memory-limit": "B",
+    "warm-runs": "",
 }
 """Measures of all runs, and their units.
 
 `phase NAME` is in seconds, `rate NAME` in bytes of that phase a second. `count NAME`, from the
 answer, and `log NAME`, from the engine's log, are numbers. `machine NAME`, `pressure NAME` and
 `device NAME` are sums over the time line of the representative sample, for devices over those of
-the trial alone, if it has any; with the suffix `/s` they are per second.
+the trial alone, if it has any; with the suffix `/s` they are per second. `memory-limit` is what the
+run was held to on each node, `warm-runs` the runs before it in the same session of its engine.
 """
+MEMORY_LIMIT = "memory-limit"
 PHASE = "phase "
 RATE = "rate "
 COUNT = "count "
@@ -73,6 +78,12 @@ def measures(record: Record) -> dict[str, float]:
     values |= {f"{LOG}{name}": float(value) for name, value in logged.items()}
     values["input"] = float(sum(file["bytes"] for file in record["inputs"]))
     limits = record.get("machine_factors", {}).get("asked", {})
+    if "session_runs" in record:
+        values["warm-runs"] = float(record["session_runs"])
+    limit = parse_size(str(limits.get("memory-group", "0")), "memory-group")
+    limit = limit or record.get("memory_bytes") or 0
+    if limit:
+        values[MEMORY_LIMIT] = float(limit)
     return values | _over_time(
         record.get("timeline", {}), has_trial_devices=bool(OF_DISKS & limits.keys())
     )

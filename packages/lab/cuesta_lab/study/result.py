@@ -14,6 +14,7 @@ from cuesta.errors import EngineError, InputError, VerificationError
 from cuesta.lab import record
 from cuesta.untrusted import within
 from cuesta_lab.study.cells import Combination
+from cuesta_lab.study.measures import PHASE
 from cuesta_lab.study.model import Study
 
 SCHEMA = "cuesta.study/2"
@@ -35,6 +36,7 @@ class CombinationRuns:
     digest: str | None = None
     failed: list[dict[str, Any]] = field(default_factory=list)
     measures: dict[str, list[float]] = field(default_factory=dict)
+    uncounted: set[str] = field(default_factory=set)
 
     def add(self, place: str, record: dict[str, Any], measured: dict[str, float]) -> None:
         """Add a run. Errors: `VerificationError` if its answer differs from the earlier ones."""
@@ -44,12 +46,17 @@ class CombinationRuns:
         self.digest = digest
         self.runs.append(place)
         self.started.append(record["started"])
-        for name, value in measured.items():
-            # A measure that a run lacks, such as a phase that was not needed, counts as 0.
-            samples = self.measures.setdefault(name, [0.0] * (len(self.runs) - 1))
-            samples.append(value)
-        for name in self.measures.keys() - measured.keys():
-            self.measures[name].append(0.0)
+        earlier = len(self.runs) - 1
+        for name in {*self.measures, *measured} - self.uncounted:
+            # A phase that another run of these settings had, and this one did not, took no time;
+            # a counter that a run lacks was not counted, and is no measure of these runs.
+            in_all = name in measured and (name in self.measures or not earlier)
+            if in_all or name.startswith(PHASE):
+                samples = self.measures.setdefault(name, [0.0] * earlier)
+                samples.append(measured.get(name, 0.0))
+            else:
+                self.uncounted.add(name)
+                self.measures.pop(name, None)
 
 
 def to_cells(results: Iterable[CombinationRuns]) -> list[dict[str, Any]]:

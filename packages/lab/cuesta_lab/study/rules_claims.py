@@ -71,8 +71,10 @@ def ratios(evidence: Evidence) -> Judgement:
         return does_not_apply("nothing is claimed")
     breaches = []
     for claim in evidence.claims:
-        named = {str(claim.get("over") or ""), *(claim.get("where") or {})}
-        sides: Sequence[Any] = [claim.get("faster"), claim.get("than"), *(claim.get("same") or ())]
+        named = {str(claim.get(name) or "") for name in ("over", "mean")}
+        named |= {*(claim.get("where") or {})}
+        sides: Sequence[Any] = [claim.get(name) for name in ("faster", "than", "steadier")]
+        sides = [*sides, *(claim.get("same") or ()), *(claim.get("order") or ())]
         for side in sides:
             named |= set(side or {})
         free = [name for name, levels in evidence.factors.items() if len(levels) > 1]

@@ -59,7 +59,7 @@ def usual(cells: Iterable[Sequence[float]]) -> Spread:
         return NONE
     most = sum(free for _, free in known)
     logs = [math.log(cell_variance) - _mean_of_log(free) for cell_variance, free in known]
-    beyond = variance(logs) - fmean(_trigamma(free / 2) for _, free in known)
+    beyond = variance(logs) - fmean(trigamma(free / 2) for _, free in known)
     free = 2 * _inverse_trigamma(beyond) if beyond > 0 else math.inf
     if free > _ALIKE:
         mean = sum(cell_variance * free for cell_variance, free in known) / most
@@ -81,8 +81,8 @@ def _digamma(x: float) -> float:
     return math.log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4) - 1 / (252 * x**6) - below
 
 
-def _trigamma(x: float) -> float:
-    """Trigamma to ten digits, likewise (6.4.12)."""
+def trigamma(x: float) -> float:
+    """Return trigamma to ten digits, likewise (6.4.12)."""
     below = 0.0
     while x < 12:
         below += 1 / x**2
@@ -95,5 +95,5 @@ def _inverse_trigamma(value: float) -> float:
     low, high = 1e-6, 1e7
     while high / low > 1 + 1e-9:
         half = math.sqrt(low * high)
-        low, high = (half, high) if _trigamma(half) > value else (low, half)
+        low, high = (half, high) if trigamma(half) > value else (low, half)
     return low

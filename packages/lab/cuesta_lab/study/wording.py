@@ -62,6 +62,12 @@ def _result(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> st
         return _trend(claim, factors, comparisons)
     if "same" in claim:
         return _same(claim, factors, comparisons)
+    if "order" in claim:
+        return _order(claim, factors, comparisons)
+    if "linear" in claim:
+        return _linear(claim, factors, comparisons)
+    if "steadier" in claim:
+        return _steadier(claim, factors, comparisons)
     return _faster(claim, factors, comparisons)
 
 
@@ -93,7 +99,50 @@ def _compared(
             words = f"{words} times {that}{sides[1]}"
         phrases.append(f"{words}{_at(factors, part)} ({_bounds(part)})")
     whose = f"{quantity(claim)} of {sides[0]}" if MEASURE in claim else sides[0]
-    return f"{whose} was {_listed(phrases)}"
+    mean = ""
+    if "mean" in claim:
+        levels = [
+            factors.title(claim["mean"], name) for name in factors.planned_levels(claim["mean"])
+        ]
+        mean = f", on average over {_listed(levels)},"
+    return f"{whose} was{mean} {_listed(phrases)}"
+
+
+def _order(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
+    """Describe each system as a multiple of the one before it."""
+    by_pair: dict[str, list[str]] = {}
+    for part in comparisons.parts:
+        by_pair.setdefault(part.label, []).append(f"{_interval(part)}{_at(factors, part)}")
+    pairs = [f"{label} {_listed(phrases)}" for label, phrases in by_pair.items()]
+    return f"ratios of {quantity(claim)}: {'; '.join(pairs)}"
+
+
+def _linear(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
+    *residuals, ends = comparisons.parts
+    phrases = [f"{_interval(part)}{_at(factors, part)}" for part in _shown(residuals)]
+    direction = "last by first" if claim["linear"] == "rises" else "first by last"
+    return (
+        f"{quantity(claim)} was, by a straight line through all, {_listed(phrases)};"
+        f" {direction} {_interval(ends)}"
+    )
+
+
+def _steadier(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
+    first = _named(factors, claim["than"], claim["steadier"])
+    second = _named(factors, claim["steadier"], claim["than"])
+    phrases = [f"{_interval(part)}{_at(factors, part)}" for part in _shown(comparisons.parts)]
+    return f"scatter of {quantity(claim)} of {first}, by that of {second}, was {_listed(phrases)}"
+
+
+def near_words(figure: Table) -> str:
+    """Describe how near a result is to the paper's figure."""
+    words = {
+        "agrees": "within a factor {near:g}",
+        "differs": "not within a factor {near:g}",
+        "unclear": "the interval does not say whether within a factor {near:g}",
+    }[figure["verdict"]].format(near=figure["near"])
+    found = f"{_number(figure['median'])} ({_number(figure['low'])} to {_number(figure['high'])})"
+    return f"Paper {figure['figure']:g}, here {found}: {words}."
 
 
 def _trend(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
@@ -122,7 +171,7 @@ def _trend(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str
 def _closing(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:
     """Describe the claim, and the runs that a decision lacks."""
     text = ""
-    if "faster" in claim:
+    if "faster" in claim or "steadier" in claim:
         below = f" and less than {claim['under']:g}" if "under" in claim else ""
         text = f"; claimed: more than {claim.get('by', 1):g}{below}"
     elif "exponent" in claim:

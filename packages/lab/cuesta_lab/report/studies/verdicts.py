@@ -12,12 +12,14 @@ _TONES = {
     "holds": ("holds", "\u2713"),
     "does not hold": ("fails", "\u2717"),
     "cannot be tested": ("untested", "\u2013"),
+    "premise not met": ("untested", "\u2013"),
 }
 _UNDECIDED = ("undecided", "?")
 _COUNTED = {
     "holds": ("holds", "hold"),
     "does not hold": ("does not hold", "do not hold"),
     "cannot be tested": ("cannot be tested here", "cannot be tested here"),
+    "premise not met": ("lacks its premise here", "lack their premise here"),
     "undecided": ("is undecided", "are undecided"),
 }
 
