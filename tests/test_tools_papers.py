@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import papers
+import paperslist
+from modelkit import published
+from published import judge
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = """
@@ -58,12 +64,12 @@ JUDGED = {
 
 def tree(folder: Path, listed: str = LIST, study: str = CLAIM, **result: Any) -> Path:
     """A checkout with a list, a study and its result."""
-    for name in ("spec", papers.STUDIES, papers.RESULTS, "docs"):
+    for name in ("spec", paperslist.STUDIES, paperslist.RESULTS, "docs"):
         (folder / name).mkdir(parents=True)
     (folder / "spec/papers.toml").write_text(listed)
-    (folder / papers.STUDIES / "one.toml").write_text(study)
+    (folder / paperslist.STUDIES / "one.toml").write_text(study)
     recorded = {"smoke": False, "claims": [JUDGED], **result}
-    (folder / papers.RESULTS / "one.json").write_text(json.dumps(recorded))
+    (folder / paperslist.RESULTS / "one.json").write_text(json.dumps(recorded))
     return folder
 
 
@@ -89,7 +95,7 @@ def test_a_figure_has_the_verdict_and_the_sentence_of_the_result(tmp_path: Path)
 
 def test_a_claim_without_a_result_is_not_run(tmp_path: Path) -> None:
     root = tree(tmp_path)
-    (root / papers.RESULTS / "one.json").unlink()
+    (root / paperslist.RESULTS / "one.json").unlink()
     papers.main([], root)
     assert "1 not run" in (root / "docs/papers.md").read_text()
 
@@ -97,7 +103,7 @@ def test_a_claim_without_a_result_is_not_run(tmp_path: Path) -> None:
 def test_an_untested_claim_explains_why_without_a_result(tmp_path: Path) -> None:
     study_text = CLAIM.partition("measure")[0] + 'untested = "no such machine"\n'
     root = tree(tmp_path, study=study_text)
-    (root / papers.RESULTS / "one.json").unlink()
+    (root / paperslist.RESULTS / "one.json").unlink()
     papers.main([], root)
     assert "| **cannot be tested** |" in (root / "docs/papers.md").read_text()
 
@@ -115,7 +121,7 @@ def test_an_untested_claim_explains_why_without_a_result(tmp_path: Path) -> None
         ({"listed": LIST.replace("000:figure-2", "001:figure-2")}, "001:figure-2 is no id"),
         (
             {"study": CLAIM.replace("figure-1", "figure-2")},
-            f"waits and {papers.STUDIES}/one.toml; leave one",
+            f"waits and {paperslist.STUDIES}/one.toml; leave one",
         ),
         ({"study": CLAIM.replace("figure-1", "figure-9")}, "000:figure-9 is not in spec/papers"),
         ({"study": CLAIM.replace("rises", "falls")}, "claim one has changed since; run the study"),
@@ -155,7 +161,7 @@ def test_a_result_is_stored_with_what_its_claims_use(tmp_path: Path) -> None:
     }
     (root / "run/study.json").write_text(json.dumps(full_result))
     assert papers.main(["--keep", str(root / "run")], root) == 0
-    recorded = json.loads((root / papers.RESULTS / "one.json").read_text())
+    recorded = json.loads((root / paperslist.RESULTS / "one.json").read_text())
     expected = {"work": [1.23457], "phase load": [3.0], "log tasks": [4.0]}
     assert recorded["cells"][0] == {"levels": {}, "runs": [], "measures": expected}
     assert recorded["machine"] == {"cpu": "x"}
@@ -178,18 +184,18 @@ def test_a_stored_result_is_judged_by_the_claims_of_today(tmp_path: Path) -> Non
     file = {"factor": [levels], "claim": [JUDGED]}
     result: dict[str, Any] = {"name": "one", "views": [], "factors": [levels], "cells": slow}
     root = tree(tmp_path, study=study, file=file, **result)
-    result_file = root / papers.RESULTS / "one.json"
-    (root / papers.STUDIES / "one.toml").write_text(study.replace('"rises"', '"falls"'))
+    result_file = root / paperslist.RESULTS / "one.json"
+    (root / paperslist.STUDIES / "one.toml").write_text(study.replace('"rises"', '"falls"'))
     assert papers.main(["--judge", "one"], root) == 0
     claim = json.loads(result_file.read_text())["claims"][0]
     assert (claim["trend"], claim["verdict"]) == ("falls", "does not hold")
     assert papers.main(["--check"], root) == 0
-    (root / papers.STUDIES / "one.toml").write_text(study.replace('"work"', '"log tasks"'))
+    (root / paperslist.STUDIES / "one.toml").write_text(study.replace('"work"', '"log tasks"'))
     assert papers.main(["--judge", "one"], root) == 0
     claim = json.loads(result_file.read_text())["claims"][0]
     assert claim["verdict"] == "premise not met"
     assert claim["said"].startswith("Tasks was not counted, or 0 on both sides, at 1, 2; to meet")
-    (root / papers.STUDIES / "one.toml").write_text(study.replace("value = 2", "value = 3"))
+    (root / paperslist.STUDIES / "one.toml").write_text(study.replace("value = 2", "value = 3"))
     with pytest.raises(SystemExit, match="factor of the study has changed since"):
         papers.main(["--judge", "one"], root)
 
@@ -209,7 +215,7 @@ def test_a_stored_result_of_a_busy_machine_has_no_verdict(tmp_path: Path) -> Non
         cells=slow, alarms=[alarm],
     )  # fmt: skip
     assert papers.main(["--judge", "one"], root) == 0
-    (claim,) = json.loads((root / papers.RESULTS / "one.json").read_text())["claims"]
+    (claim,) = json.loads((root / paperslist.RESULTS / "one.json").read_text())["claims"]
     assert claim["verdict"] == "premise not met"
     assert claim["said"].startswith("The machine was busy: a load of 9, 2 cores. To meet it: run")
 
@@ -218,6 +224,81 @@ def test_a_result_without_a_study_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tree(tmp_path)
-    (root / papers.RESULTS / "one.json").rename(root / papers.RESULTS / "two.json")
+    (root / paperslist.RESULTS / "one.json").rename(root / paperslist.RESULTS / "two.json")
     assert papers.main(["--check"], root) == 1
     assert "packages/lab/results/two.json has no study" in capsys.readouterr().out
+
+
+TIMES = """\
+machine,engine,nodes,scaling,cached,overall_s
+far,mpi,1,weak,0,2
+far,mpi,2,weak,0,4
+far,spark,1,weak,0,50
+far,spark,2,weak,0,60
+far,spark,2,strong,0,99
+"""
+PUBLISHED = """
+sha256 = "DIGEST"
+
+[[claim]]
+name = "slow"
+figures = ["000:figure-2"]
+finding = "Spark is slow."
+expected = "Yes."
+where = { machine = "far", scaling = "weak" }
+faster = { engine = "mpi" }
+than = { engine = ["spark"] }
+paper = 20
+
+[[claim]]
+name = "grows"
+figures = ["000:figure-2"]
+finding = "Times grow in proportion."
+expected = "No."
+where = { scaling = "weak" }
+exponent = [0.9, 1.1]
+"""
+
+
+def test_published_times_give_verdicts_of_their_own_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tree(tmp_path, listed=LIST.replace('waits = "a machine"', ""))
+    times = tmp_path / "times.csv"
+    times.write_text(TIMES)
+    digest = hashlib.sha256(TIMES.encode()).hexdigest()
+    listed = PUBLISHED.replace("DIGEST", digest)
+    (root / "spec/published.toml").write_text(listed)
+    assert papers.main(["--published", str(times)], root) == 0
+    stored = json.loads((root / "spec/published.json").read_text())
+    assert [claim["verdict"] for claim in stored["claims"]] == ["holds", "does not hold"]
+    assert stored["claims"][0]["values"] == {
+        "far, spark, 1 nodes, weak": 25, "far, spark, 2 nodes, weak": 15
+    }  # fmt: skip
+    page = (root / "docs/papers.md").read_text()
+    assert "| **holds** by the authors' own data | Spark is slow. | Yes. | Overall time of" in page
+    assert "15 to 25; 25 (far, spark, 1 nodes, weak)" in page
+    assert "| [published times](../spec/published.toml) |" in page
+    assert "2 by the authors' own data" in page
+    assert papers.main(["--check"], root) == 0
+    (root / "spec/published.toml").write_text(listed.replace("paper = 20", "paper = 30"))
+    assert papers.main(["--check"], root) == 1
+    assert "claim slow is not judged; run --published CSV" in capsys.readouterr().out
+    (root / "spec/published.toml").write_text(listed.replace(digest, "0"))
+    assert papers.main(["--check"], root) == 1
+    assert "is of another file than" in capsys.readouterr().out
+
+
+def test_verdicts_by_published_times_are_those_of_the_file() -> None:
+    """The file itself may not be redistributed; where it is at hand, its verdicts are current."""
+    rows = list(csv.DictReader(published().read_text().splitlines()))
+    listed = tomllib.loads((ROOT / paperslist.PUBLISHED).read_text())
+    stored = json.loads((ROOT / "spec/published.json").read_text())
+    assert judge(listed["claim"], rows, listed["sha256"]) == stored
+    theta = [
+        value
+        for claim in stored["claims"]
+        if claim["name"].startswith("theta-thirty")
+        for value in claim["values"].values()
+    ]
+    assert (round(min(theta), 1), round(max(theta), 1)) == (12.6, 30.2)

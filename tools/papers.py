@@ -3,6 +3,7 @@
     python tools/papers.py [--check]
     python tools/papers.py --keep DIR...
     python tools/papers.py --judge NAME...
+    python tools/papers.py --published CSV
 
 It comes from `spec/papers.toml`, the claims in `packages/lab/cuesta_lab/studies` and the results in
 `packages/lab/results`. With `--check` nothing is written: it prints one line for each thing that is
@@ -12,6 +13,7 @@ there, that a result does not belong to its study, or that the page is not curre
 `--keep` puts the `study.json` of a folder of `cuesta study run`, of the real size, into
 `packages/lab/results`, with the samples that its claims and views use, and writes the page again.
 `--judge` judges such a result by the claims that its study has today, from the same samples.
+`--published` judges the claims of `spec/published.toml` by the times that authors published.
 """
 
 from __future__ import annotations
@@ -19,43 +21,16 @@ from __future__ import annotations
 import json
 import re
 import sys
-import textwrap
 import tomllib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+import published
 from cuesta_lab.study import claims, premises
+from paperslist import PUBLISHED, RESULTS, STUDIES, UNMET, Papers, Row
+from paperspage import page_text
 
 ROOT = Path(__file__).resolve().parent.parent
-STUDIES = "packages/lab/cuesta_lab/studies"
-RESULTS = "packages/lab/results"
-VERDICTS = ("holds", "does not hold", "undecided", "premise not met", "cannot be tested")
-UNMET = "premise not met"
-NOT_RUN = "not run"
-COLUMNS = 100
-HEAD = """\
-# The papers, figure by figure
-
-<!-- Written by `python tools/papers.py` from spec/papers.toml, the studies and their results;
-change those instead. -->
-
-Every figure and table of the papers this project builds on, what it shows, and what became of it on
-the machine that the results name.
-
-A claim is about runs in the regime of the paper: its premises, which the study file names, are
-measured in the same runs. Runs outside are not compared; where the rest decides nothing, the claim's
-**premise is not met**, and the sentence says what would meet it. So does one whose measure nothing
-counted, and one of a machine that had more to do than it has cores. A claim **holds** when the whole
-interval (95 %) of every comparison lies on the side that the paper found, at three levels of the
-factor that it is made over, or at all there are where the study has fewer, and of three repeats or
-more; it **does not hold** when one lies wholly on the other side; else it is **undecided**. Where
-the paper gives a figure, a second sentence compares it with what was found here. What cannot be shown
-on such a machine says why. A verdict **by the authors' own data** is of numbers that the authors
-published, one run each. `cuesta study run NAME` runs a study again.
-"""
 _ID = re.compile(r"\d{3}:(figure|table)-(\d+)([a-z]?)")
 _STATES = ("waits", "not_here")
 _TEXTS = ("id", "title", "shows")
@@ -66,75 +41,10 @@ _SPOILING = ("verification", "intervals", "provenance")
 """Rules of Hoefler and Belli that, gravely broken, leave a result that cannot be compared."""
 _COMPARING = (
     "measure", "where", "over", "faster", "than", "by", "under", "same", "within", "trend",
-    "exponent", "order", "linear", "steadier", "mean", "paper", "near", "paper_at", "premise",
+    "exponent", "order", "linear", "steadier", "mean", "paper", "near", "paper_at", "at", "premise",
     "untested", "figures",
 )  # fmt: skip
 """Keys of a claim that decide its verdict."""
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FigureClaim:
-    """A claim of a study about a figure; `judged` is the claim in the stored result."""
-
-    study: str
-    claim: Row
-    judged: Row | None
-
-    @property
-    def verdict(self) -> str:
-        """The verdict of the stored result; a claim that cannot be tested needs none."""
-        if "untested" in self.claim:
-            return "cannot be tested"
-        return str(self.judged["verdict"]) if self.judged else NOT_RUN
-
-    @property
-    def finding(self) -> str:
-        """The finding, or why there is none."""
-        if "untested" in self.claim:
-            return str(self.claim["untested"])
-        return str(self.judged["said"]) if self.judged else "its result is not kept yet"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Papers:
-    """Content of the files: papers, figures, and claims by figure."""
-
-    papers: Sequence[Row]
-    figures: Sequence[Row]
-    studies: Mapping[str, Row]
-    results: Mapping[str, Row]
-
-    @classmethod
-    def read(cls, root: Path) -> Papers:
-        """Read the files of the checkout at `root`."""
-        listed = tomllib.loads((root / "spec/papers.toml").read_text("utf-8"))
-        studies = {
-            path.stem: tomllib.loads(path.read_text("utf-8"))
-            for path in sorted((root / STUDIES).glob("*.toml"))
-        }
-        results = {
-            path.stem: json.loads(path.read_text("utf-8"))
-            for path in sorted((root / RESULTS).glob("*.json"))
-        }
-        return cls(
-            papers=listed["paper"], figures=listed["figure"], studies=studies, results=results
-        )
-
-    def claims(self, figure: str) -> list[FigureClaim]:
-        """Claims about a figure, in the order of the studies' names."""
-        return [
-            FigureClaim(study=name, claim=claim, judged=self.judged(name, claim))
-            for name, study in self.studies.items()
-            for claim in study.get("claim", [])
-            if figure in claim.get("figures", [])
-        ]
-
-    def judged(self, study: str, claim: Row) -> Row | None:
-        """The claim in the stored result of a study."""
-        rows = self.results.get(study, {}).get("claims", [])
-        return next((row for row in rows if row["name"] == claim["name"]), None)
 
 
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
@@ -148,11 +58,14 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
         for name in arguments[1:]:
             judge(name, root)
         arguments = ()
+    elif list(arguments[:1]) == ["--published"]:
+        published.write(Path(arguments[1]), root)
+        arguments = ()
     papers = Papers.read(root)
     if list(arguments) != ["--check"]:
         page.write_text(page_text(papers), encoding="utf-8")
         return 0
-    faults = list(problems(papers))
+    faults = [*problems(papers), *published.problems(root)]
     if not faults and (not page.is_file() or page.read_text("utf-8") != page_text(papers)):
         faults = ["docs/papers.md is not current; run `python tools/papers.py`"]
     for fault in faults:
@@ -252,6 +165,12 @@ def problems(papers: Papers) -> Iterator[str]:
                 f"{STUDIES}/{name}.toml: {identifier} is not in spec/papers.toml"
                 for identifier in unknown
             )
+    for claim in papers.published:
+        yield from (
+            f"{PUBLISHED}: {name} is not in spec/papers.toml"
+            for name in claim["figures"]
+            if name not in ids
+        )
     for name, result in papers.results.items():
         yield from _stale(name, result, papers)
 
@@ -315,109 +234,6 @@ def _stale(name: str, result: Row, papers: Papers) -> Iterator[str]:
 def _changed(made_of: Row, study: Row) -> list[str]:
     """Parts that determine the runs of a study and have changed since."""
     return [key for key in _MADE_OF if made_of.get(key) != study.get(key)]
-
-
-def page_text(papers: Papers) -> str:
-    """The page."""
-    parts = [HEAD, _summary(papers)]
-    for paper in papers.papers:
-        of_paper = [
-            figure for figure in papers.figures if figure["id"].startswith(f"{paper['id']}:")
-        ]
-        parts.append(_list(paper, of_paper, papers))
-        parts += [
-            _section(figure, papers.claims(figure["id"]))
-            for figure in of_paper
-            if _is_studied(figure, papers)
-        ]
-    return "\n".join(parts)
-
-
-def _is_studied(figure: Row, papers: Papers) -> bool:
-    return bool(papers.claims(figure["id"]))
-
-
-def _summary(papers: Papers) -> str:
-    """Claims by verdict, and figures without one, for each paper."""
-    names = [*VERDICTS, NOT_RUN, "waits", "not here"]
-    rows = [f"| | figures and tables | {' | '.join(names)} |", f"|---|{'--:|' * (len(names) + 1)}"]
-    for paper in papers.papers:
-        of_paper = [claim for claim in papers.figures if claim["id"].startswith(f"{paper['id']}:")]
-        counts: Counter[str] = Counter()
-        counted: set[tuple[str, str]] = set()
-        for figure in of_paper:
-            claims = papers.claims(figure["id"])
-            new = [claim for claim in claims if (claim.study, claim.claim["name"]) not in counted]
-            counted |= {(claim.study, claim.claim["name"]) for claim in claims}
-            counts.update(claim.verdict for claim in new)
-            if not claims:
-                counts["waits" if "waits" in figure else "not here"] += 1
-        cells = " | ".join(str(counts[name] or "") for name in names)
-        rows.append(f"| {paper['name']} | {len(of_paper)} | {cells} |")
-    return "\n".join([*rows, "", "Verdicts count claims; the last two columns count figures.", ""])
-
-
-def _list(paper: Row, figures: Sequence[Row], papers: Papers) -> str:
-    rows = [
-        f"## {paper['name']}",
-        "",
-        *textwrap.wrap(f"*{paper['title']}*", COLUMNS),
-        "",
-        f"{paper['source']}.",
-        "",
-        "| | what it shows | state |",
-        "|---|---|---|",
-    ]
-    for figure in figures:
-        claims = papers.claims(figure["id"])
-        name = _number(figure)
-        shown = f"[{name}](#{_anchor(figure)})" if claims else name
-        rows.append(f"| {shown} | {_cell(figure['shows'])} | {_state(figure, claims)} |")
-    return "\n".join([*rows, ""])
-
-
-def _state(figure: Row, claims: Sequence[FigureClaim]) -> str:
-    if claims:
-        counts = Counter(claim.verdict for claim in claims)
-        return ", ".join(f"{counts[name]} {name}" for name in (*VERDICTS, NOT_RUN) if counts[name])
-    if "waits" in figure:
-        return f"waits for {_cell(figure['waits'])}"
-    return f"not here: {_cell(figure.get('not_here', ''))}"
-
-
-def _section(figure: Row, claims: Sequence[FigureClaim]) -> str:
-    """A figure with the claims about it."""
-    rows = [
-        f"### {_heading(figure)}",
-        "",
-        "| verdict | the paper found | expected here | found here | study |",
-        "|---|---|---|---|---|",
-    ]
-    for claim in claims:
-        link = f"[{claim.study}](../{STUDIES}/{claim.study}.toml)"
-        texts = [_cell(claim.claim[key]) for key in ("finding", "expected")]
-        rows.append(
-            f"| **{claim.verdict}** | {' | '.join(texts)} | {_cell(claim.finding)} | {link} |"
-        )
-    return "\n".join([*rows, ""])
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _number(figure: Row) -> str:
-    """Such as Figure 6a."""
-    return str(figure["id"]).partition(":")[2].replace("-", " ").capitalize()
-
-
-def _heading(figure: Row) -> str:
-    return f"{figure['id'][:3]} {_number(figure)}: {figure['title']}"
-
-
-def _anchor(figure: Row) -> str:
-    """As code hosts make it of a heading."""
-    return re.sub(r"[^\w\- ]", "", _heading(figure).lower()).replace(" ", "-")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ Table = Mapping[str, Any]
 
 _COMPARISONS = ("faster", "same", "trend", "exponent", "order", "linear", "steadier")
 _OPTIONS = ("than", "by", "under", "within", "mean", "paper", "near", "paper_at")
-_COMPARING = frozenset({*_COMPARISONS, *_OPTIONS, "over", "where", MEASURE, premises.PREMISE})
+_COMPARING = frozenset({*_COMPARISONS, *_OPTIONS, "over", "at", "where", MEASURE, premises.PREMISE})
 _TEXTS = ("name", "finding", "expected")
 _FIELDS = frozenset({*_TEXTS, *_COMPARING, "figures", "untested"})
 _WITH = {
@@ -62,6 +62,8 @@ def judged(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _judged(claim: Table, factors: Factors) -> dict[str, Any]:
     if "untested" in claim:
         return {**claim, "verdict": UNTESTED, "said": claim["untested"], "parts": []}
+    if "at" in claim:
+        factors = factors.at(claim["over"], claim["at"])
     meeting, unmet = premises.check(claim, factors)
     comparisons = _compared(claim, meeting)
     uncounted = comparisons.uncounted or _uncounted(claim, meeting)
@@ -246,6 +248,8 @@ def _check_levels(claim: Table, kind: str, factors: Sequence[Table]) -> None:
     """Check that a claim fixes all factors, by levels that exist."""
     known = {row["name"]: [level["name"] for level in row["levels"]] for row in factors}
     over = _over(claim, kind, known)
+    if "at" in claim:
+        known = {**known, str(over): _at(claim["at"], over, known)}
     mean = _mean(claim, known, over)
     sides = _sides(claim, kind)
     where = claim.get("where", {})
@@ -265,13 +269,16 @@ def _check_levels(claim: Table, kind: str, factors: Sequence[Table]) -> None:
             raise InputError(
                 f"{factor} is left open; name one of its levels in where: {', '.join(levels)}"
             )
-    _check_values(kind, over, factors)
+    _check_values(kind, over, factors, claim.get("at"))
 
 
-def _check_values(kind: str, over: str | None, factors: Sequence[Table]) -> None:
+def _check_values(
+    kind: str, over: str | None, factors: Sequence[Table], at: Sequence[str] | None
+) -> None:
     """Check that the levels of `over` have the values that a claim needs."""
     if kind == "linear":
         values = next(row["levels"] for row in factors if row["name"] == over)
+        values = [row for row in values if row["name"] in (at or [row["name"]])]
         if len(values) < 3 or any(_is_no_number(row.get("value")) for row in values):
             raise InputError(f"linear needs three levels of {over} or more, each with a value")
     if kind == "exponent":
@@ -281,6 +288,13 @@ def _check_values(kind: str, over: str | None, factors: Sequence[Table]) -> None
             raise InputError(
                 f"exponent needs two levels of {over} or more, each with a value above 0"
             )
+
+
+def _at(at: object, over: str | None, known: Mapping[str, list[str]]) -> list[str]:
+    """Return the levels of `over` that a claim is about."""
+    if over is None or not isinstance(at, list) or not at or not set(at) <= set(known[over]):
+        raise InputError(f"at is {at!r}, give a list of levels of over")
+    return at
 
 
 def _mean(claim: Table, known: Mapping[str, Sequence[str]], over: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -62,6 +62,16 @@ class Factors:
             planned=planned,
             file=result["file"],
         )
+
+    def at(self, factor: str, names: Sequence[str]) -> Factors:
+        """Return the same with some levels of a factor alone."""
+        rows = [
+            {**row, "levels": [level for level in row["levels"] if level["name"] in names]}
+            if row["name"] == factor
+            else row
+            for row in self.rows
+        ]
+        return replace(self, rows=rows, planned={**self.planned, factor: list(names)})
 
     def levels(self, factor: str) -> list[Table]:
         """Return the levels of a factor, in the order of the file."""

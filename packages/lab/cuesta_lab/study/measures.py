@@ -22,6 +22,8 @@ UNITS = {
     "device-written": "B",
     "memory-limit": "B",
     "warm-runs": "",
+    "nodes": "",
+    "disk-seek": "s",
 }
 """Measures of all runs, and their units.
 
@@ -29,7 +31,9 @@ UNITS = {
 answer, and `log NAME`, from the engine's log, are numbers. `machine NAME`, `pressure NAME` and
 `device NAME` are sums over the time line of the representative sample, for devices over those of
 the trial alone, if it has any; with the suffix `/s` they are per second. `memory-limit` is what the
-run was held to on each node, `warm-runs` the runs before it in the same session of its engine.
+run was held to on each node, `warm-runs` the runs before it in the same session of its engine,
+`nodes` their number, `disk-seek` the time that a disk of the trial seeks for. `place NAME` is a
+number of the storage that a study's inputs are on, as who started it records.
 """
 MEMORY_LIMIT = "memory-limit"
 PHASE = "phase "
@@ -39,6 +43,7 @@ LOG = "log "
 MACHINE = "machine "
 PRESSURE = "pressure "
 DEVICE = "device "
+PLACE = "place "
 _TRIAL_DEVICE = "loop"
 """Prefix of the names of devices that are set up for a trial."""
 
@@ -80,6 +85,11 @@ def measures(record: Record) -> dict[str, float]:
     limits = record.get("machine_factors", {}).get("asked", {})
     if "session_runs" in record:
         values["warm-runs"] = float(record["session_runs"])
+    values["nodes"] = float(record.get("nodes") or 1)
+    if "disk-seek" in limits:
+        values["disk-seek"] = _seconds(str(limits["disk-seek"]))
+    facts = record.get("place_facts", {})
+    values |= {f"{PLACE}{name}": float(value) for name, value in facts.items()}
     limit = parse_size(str(limits.get("memory-group", "0")), "memory-group")
     limit = limit or record.get("memory_bytes") or 0
     if limit:
@@ -87,6 +97,13 @@ def measures(record: Record) -> dict[str, float]:
     return values | _over_time(
         record.get("timeline", {}), has_trial_devices=bool(OF_DISKS & limits.keys())
     )
+
+
+def _seconds(text: str) -> float:
+    """Parse a time as factors of the machine write it: `8ms`, `0.008s` or `0.008`."""
+    if text.endswith("ms"):
+        return float(text.removesuffix("ms")) / 1000
+    return float(text.removesuffix("s"))
 
 
 def _over_time(timeline: Mapping[str, Any], *, has_trial_devices: bool) -> dict[str, float]:
@@ -113,4 +130,6 @@ def _over_time(timeline: Mapping[str, Any], *, has_trial_devices: bool) -> dict[
 
 def is_measure(name: str) -> bool:
     """Whether a measure exists; a run may lack those with a variable name."""
-    return name in UNITS or name.startswith((PHASE, RATE, COUNT, LOG, MACHINE, PRESSURE, DEVICE))
+    return name in UNITS or name.startswith(
+        (PHASE, RATE, COUNT, LOG, MACHINE, PRESSURE, DEVICE, PLACE)
+    )
