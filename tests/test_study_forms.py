@@ -54,7 +54,7 @@ def test_a_claim_outside_its_regime_has_no_verdict_and_says_what_would_have_one(
     assert ruling["verdict"] == "premise not met"
     assert ruling["parts"] == []
     assert ruling["said"].startswith(
-        "The data are larger than memory (input by memory-limit was 0.05, at least 1 is needed);"
+        "Premise: the data are larger than memory (input by memory-limit was 0.05, at least 1 is needed);"
         " to meet it: 8 GB of text in 2 GiB. Measured all the same: Time of work of theirs was 3"
     )
 
@@ -64,7 +64,7 @@ def test_a_level_outside_the_regime_is_left_out() -> None:
     ruling = judge([TOOLS, sizes], {**FASTER, "premise": [LARGE]}, of_memory(0.5, "small"))
     assert ruling["verdict"] == "holds"
     assert [part["levels"]["size"] for part in ruling["parts"]] == ["medium", "large", "huge"]
-    assert "Left out: the data are larger than memory" in ruling["said"]
+    assert "Left out: premise: the data are larger than memory" in ruling["said"]
     few = judge([TOOLS, SIZES], {**FASTER, "premise": [LARGE]}, of_memory(0.5, "small"))
     assert few["verdict"] == "premise not met"
 
@@ -93,6 +93,33 @@ def test_a_limit_of_memory_is_that_of_the_study_where_no_run_has_it() -> None:
     del record["machine_factors"], record["session_runs"]
     assert measures(record)["memory-limit"] == 5
     assert "warm-runs" not in measures(record)
+
+
+def test_nodes_are_those_of_the_study_where_no_run_has_them() -> None:
+    premise = {"says": "there are two", "measure": "nodes", "at_least": 2, "meet": "two nodes"}
+    study = result([TOOLS, SIZES], [claim(**FASTER, premise=[premise])], thrice)
+    (ruling,) = judged(study)
+    assert ruling["verdict"] == "premise not met"
+    assert "(nodes was 1, at least 2 is needed); to meet it: two nodes" in ruling["said"]
+    study["file"]["settings"] = {"nodes": 2}
+    assert judged(study)[0]["verdict"] == "holds"
+
+
+def test_a_claim_may_be_about_some_levels_alone() -> None:
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        wins = (levels["tool"] == "ours") == (levels["size"] == "large")
+        return {"work": around(1 if wins else 3)}
+
+    assert judge([TOOLS, SIZES], FASTER, samples)["verdict"] == "does not hold"
+    ruling = judge([TOOLS, SIZES], {**FASTER, "at": ["large"]}, samples)
+    assert ruling["verdict"] == "holds"
+    assert "small" not in ruling["said"]
+    by_part = {"none": 10.0, "half": 6.0, "all": 9.0}
+    parts = factor("part", ["none", "half", "more", "all"], [0, 50, 75, 100])
+    keys = {"measure": "work", "over": "part", "linear": "falls", "at": ["none", "half", "more"]}
+    ruling = judge([parts], keys, lambda levels: {
+        "work": around({**by_part, "more": 4.0}[levels["part"]])})  # fmt: skip
+    assert ruling["verdict"] == "holds", ruling["said"]
 
 
 def test_counters_that_are_0_on_both_sides_were_not_counted() -> None:
@@ -263,6 +290,7 @@ def test_a_steadier_system_scatters_less() -> None:
         ({"paper": 0}, "paper is 0, give a number above 0"),
         ({"near": 2}, "paper is missing"),
         ({"paper": 2, "paper_at": "tiny"}, "paper_at is 'tiny', give a level of over"),
+        ({"at": ["tiny"]}, "at is ['tiny'], give a list of levels of over"),
         ({"linear": "falls"}, "give one of faster, same, trend, exponent, order, linear"),
     ],
 )

@@ -7,7 +7,7 @@ not compared; where those that remain decide nothing, the verdict is "premise no
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,7 +68,7 @@ def _check(row: Table, claim: Table, factors: Factors) -> Unmet | None:
     counted = sorted(value for value in failing.values() if value is not None)
     if not counted:
         lacking = [name for name in (row["measure"], row.get("of")) if name]
-        reason = f"{row['says']} ({' or '.join(lacking)} was not counted)"
+        reason = f"premise: {row['says']} ({' or '.join(lacking)} was not counted)"
     else:
         wanted = [
             f"{words} {row[bound]:g}"
@@ -78,7 +78,7 @@ def _check(row: Table, claim: Table, factors: Factors) -> Unmet | None:
         ends = dict.fromkeys(f"{value:.3g}" for value in (counted[0], counted[-1]))
         of = f" by {row['of']}" if "of" in row else ""
         reason = (
-            f"{row['says']} ({row['measure']}{of} was {' to '.join(ends)},"
+            f"premise: {row['says']} ({row['measure']}{of} was {' to '.join(ends)},"
             f" {' and '.join(wanted)} is needed)"
         )
     return Unmet(cells=frozenset(failing), reason=reason, meet=row["meet"])
@@ -97,19 +97,43 @@ def _median(measure: str, levels: Table, factors: Factors) -> float | None:
     samples = factors.samples(dict(levels), measure)
     if samples:
         return middle(samples)
-    return _limit(levels, factors) if measure == MEMORY_LIMIT else None
+    planned = _PLANNED.get(measure)
+    return planned(_settings(levels, factors)) if planned else None
 
 
-def _limit(levels: Table, factors: Factors) -> float | None:
-    """Memory limit of a cell by the study file, for results whose records are not at hand."""
-    tables = [factors.file.get("settings", {})]
+def _settings(levels: Table, factors: Factors) -> list[Table]:
+    """Tables of settings of a cell in the study file, the later ones over the earlier ones."""
     complete = factors.complete(levels)
-    for row in factors.file.get("factor", ()):
-        tables += [level for level in row["levels"] if level["name"] == complete.get(row["name"])]
+    rows = factors.file.get("factor", ())
+    return [
+        factors.file.get("settings", {}),
+        *(
+            level
+            for row in rows
+            for level in row["levels"]
+            if level["name"] == complete.get(row["name"])
+        ),
+    ]
+
+
+def _limit(tables: Sequence[Table]) -> float | None:
+    """Memory that the runs of a cell were held to, by the study file."""
     texts = [table.get("machine", {}).get("memory-group") for table in tables]
     texts = [text for text in texts if text] or [table.get("memory") for table in tables]
     texts = [text for text in texts if text]
-    return float(parse_size(str(texts[-1]), "memory") or 0) or None if texts else None
+    return float(parse_size(str(texts[-1]), "memory")) or None if texts else None
+
+
+def _nodes(tables: Sequence[Table]) -> float:
+    """Nodes of the runs of a cell, by the study file."""
+    return float(next((table["nodes"] for table in reversed(tables) if "nodes" in table), 1))
+
+
+_PLANNED: Mapping[str, Callable[[Sequence[Table]], float | None]] = {
+    MEMORY_LIMIT: _limit,
+    "nodes": _nodes,
+}
+"""Measures that a study file says, for results whose records are not at hand."""
 
 
 def _is_met(row: Table, value: float | None) -> bool:
