@@ -215,8 +215,9 @@ def test_jobs_of_a_month_keep_nodes_busy_or_are_too_many(
 def test_a_study_of_more_cores_than_there_are_says_so_beforehand(
     options: dict[str, str], machine: dict[str, str], reason: str
 ) -> None:
+    engine = "mpi" if "ranks" in options else "spark"
     settings = SimpleNamespace(
-        cores=1, nodes=1, engine_options=options, machine=machine, memory_bytes=0
+        cores=1, nodes=1, engine_options=options, machine=machine, memory_bytes=0, engine=engine
     )
     combination: Any = SimpleNamespace(left_out=None, settings=settings)
     assert str(refusal_of(combination)).startswith(reason)

@@ -54,8 +54,8 @@ def test_a_claim_outside_its_regime_has_no_verdict_and_says_what_would_have_one(
     assert ruling["verdict"] == "premise not met"
     assert ruling["parts"] == []
     assert ruling["said"].startswith(
-        "Premise: the data are larger than memory (input by memory-limit was 0.05, at least 1 is needed);"
-        " to meet it: 8 GB of text in 2 GiB. Measured all the same: Time of work of theirs was 3"
+        "Premise: the data are larger than memory (input by memory-limit was 0.05, at least 1 is"
+        " needed); to meet it: 8 GB of text in 2 GiB. Measured all the same: Time of work of theirs"
     )
 
 
@@ -132,6 +132,25 @@ def test_counters_that_are_0_on_both_sides_were_not_counted() -> None:
     assert judge([SIZES], trend, lambda _: {"work": around(1)})["verdict"] == "premise not met"
 
 
+def test_a_measure_that_a_cell_lacks_is_missing_and_not_0() -> None:
+    """Loading was compared with a phase that the other system does not have: 0 s, so that a ratio
+    of over 1000 held. Now such a comparison has no verdict.
+    """
+
+    def samples(levels: Levels) -> dict[str, list[float]]:
+        loads = {"phase load": around(2)} if levels["tool"] == "theirs" else {}
+        return {"work": around(1), **loads}
+
+    keys = {**FASTER, "measure": "phase load", "by": 100}
+    ruling = judge([TOOLS, SIZES], keys, samples)
+    assert ruling["verdict"] == "premise not met"
+    assert ruling["said"].startswith(
+        "Time in load was not counted, or 0 on both sides, at small, medium, large; to meet it: "
+    )
+    ruling = judge([TOOLS, SIZES], {**FASTER, "measure": "phase lod"}, samples)
+    assert ruling["verdict"] == "premise not met"
+
+
 def test_two_repeats_decide_nothing() -> None:
     ruling = judge([TOOLS, SIZES], FASTER, lambda levels: {
         "work": around(1 if levels["tool"] == "ours" else 3)[:2]})  # fmt: skip
@@ -139,7 +158,8 @@ def test_two_repeats_decide_nothing() -> None:
 
 
 def test_a_counter_that_one_repeat_lacks_is_no_measure_of_the_cell() -> None:
-    runs = CombinationRuns(combination=Combination(levels={}, settings=None))  # type: ignore[arg-type]
+    settings: Any = None
+    runs = CombinationRuns(combination=Combination(levels={}, settings=settings))
     record = {"answer": {"digest": "d"}, "started": "now"}
     runs.add("1", record, {"work": 1.0, "device reads": 5.0})
     runs.add("2", record, {"work": 2.0, "phase spill": 0.5})

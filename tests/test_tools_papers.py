@@ -273,11 +273,11 @@ def test_published_times_give_verdicts_of_their_own_kind(
     stored = json.loads((root / "spec/published.json").read_text())
     assert [claim["verdict"] for claim in stored["claims"]] == ["holds", "does not hold"]
     assert stored["claims"][0]["values"] == {
-        "far, spark, 1 nodes, weak": 25, "far, spark, 2 nodes, weak": 15
+        "far, spark, 1 node, weak": 25, "far, spark, 2 nodes, weak": 15
     }  # fmt: skip
     page = (root / "docs/papers.md").read_text()
     assert "| **holds** by the authors' own data | Spark is slow. | Yes. | Overall time of" in page
-    assert "15 to 25; 25 (far, spark, 1 nodes, weak)" in page
+    assert "15 to 25, on average 19.4; 25 (far, spark, 1 node, weak)" in page
     assert "| [published times](../spec/published.toml) |" in page
     assert "2 by the authors' own data" in page
     assert papers.main(["--check"], root) == 0

@@ -27,6 +27,7 @@ from pathlib import Path
 
 import published
 from cuesta_lab.study import claims, premises
+from cuesta_lab.study.measures import MEMORY_LIMIT
 from paperslist import PUBLISHED, RESULTS, STUDIES, UNMET, Papers, Row
 from paperspage import page_text
 
@@ -136,7 +137,7 @@ def _write(result: Row, root: Path) -> None:
 
 def _measures(result: Row) -> set[str]:
     """The measures of a result that claims and views use."""
-    measures = {"work", "wall", "peak", "input", premises.MEMORY_LIMIT}
+    measures = {"work", "wall", "peak", "input", MEMORY_LIMIT}
     measures |= {f"phase {name}" for name in result.get("phases", [])}
     for row in [*result["claims"], *result["views"]]:
         measures |= premises.measures_of(row)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuesta.units import format_count
 from paperslist import PUBLISHED, PUBLISHED_RESULTS
 
 NEAR = 1.5
@@ -105,7 +106,8 @@ def _ratios(claim: Row, rows: Sequence[Row]) -> dict[str, float]:
     for row in _matching(rows, {**where, **claim["than"]}):
         if _key(row) in lower:
             nodes, scaling = _key(row)
-            name = f"{row['machine']}, {row['engine']}, {nodes} nodes, {scaling}"
+            count = format_count(int(nodes), "node")
+            name = f"{row['machine']}, {row['engine']}, {count}, {scaling}"
             ratios[name] = float(row["overall_s"]) / float(lower[_key(row)]["overall_s"])
     return ratios
 
@@ -130,7 +132,7 @@ def _matching(rows: Sequence[Row], wanted: Row) -> list[Row]:
         row
         for row in rows
         if all(
-            row[name] in (level if isinstance(level, list) else [str(level)])
+            row[name] in (level if isinstance(level, list) else [level])
             for name, level in wanted.items()
         )
     ]
@@ -141,5 +143,6 @@ def _key(row: Row) -> tuple[str, ...]:
 
 
 def _named(side: Row) -> str:
-    engine = side.get("engine", "")
-    return " and ".join(engine) if isinstance(engine, list) else str(engine)
+    """Levels of a side in words."""
+    levels = side.values()
+    return ", ".join(" and ".join(x) if isinstance(x, list) else str(x) for x in levels)

@@ -11,6 +11,7 @@ and environment variables, the memory of a store, and the nodes of a run outside
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +106,15 @@ class Setting:
             "cache": place.get("cache", ""),
             "factors": ", ".join(rest),
         }
+
+
+def cores_by_options(engine: str, options: Mapping[str, str]) -> tuple[str, int] | None:
+    """Return the option of an engine that sets a number of cores, and that number; None if none."""
+    if engine == "mpi":
+        ranks = options.get(_RANKS, "")
+        return (_RANKS, int(ranks)) if ranks.isdecimal() else None
+    local = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", options.get("master", ""))
+    return ("master", int(local[1])) if local else None
 
 
 def in_words(parameters: str) -> str:

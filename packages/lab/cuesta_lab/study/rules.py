@@ -68,7 +68,7 @@ RULES = (
     Rule(
         number=4,
         name="ratios",
-        text="Ratios are not averaged, but what they are made of.",
+        text="Ratios are not averaged but by their geometric mean.",
         judge=rules_claims.ratios,
     ),
     Rule(

@@ -82,7 +82,9 @@ def ratios(evidence: Evidence) -> Judgement:
         if free:
             text = f"`{claim.get('name')}` leaves {', '.join(free)} open, and so is an average."
             breaches.append(Breach(text=text))
-    return judged(breaches, "every claim fixes each factor; ratios are of medians")
+    return judged(
+        breaches, "every claim fixes each factor, or names that of its mean; ratios are of medians"
+    )
 
 
 def comparison(evidence: Evidence) -> Judgement:

@@ -20,6 +20,7 @@ from cuesta.lab.steps.resolve import lacking
 from cuesta.machine import cores_usable
 from cuesta.units import format_bytes, format_seconds
 from cuesta_lab import machines
+from cuesta_lab.model.setting import cores_by_options
 from cuesta_lab.study import estimate, inputs, order, result, rules, trials, trust
 from cuesta_lab.study.cells import Combination, combinations
 from cuesta_lab.study.claims import judged
@@ -197,16 +198,12 @@ def refusal_of(combination: Combination) -> str | None:
 
 def _too_many_workers(settings: Settings) -> str | None:
     """Reason why options of the engine, or a quota, ask for more cores than there are, or None."""
-    options = settings.engine_options
-    local = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", options.get("master", ""))
-    wanted = {
-        "ranks": options.get("ranks", ""),
-        "master": local[1] if local else "",
-        "cpu-quota": settings.machine.get("cpu-quota", ""),
-    }
-    for name, text in wanted.items():
-        if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) > cores_usable():
-            return f"{name} needs {text} cores, there are {cores_usable()}"
+    quota = settings.machine.get("cpu-quota")
+    wanted = [("cpu-quota", machines.parse(settings.machine).cores)] if quota else []
+    wanted += [cores_by_options(settings.engine, settings.engine_options) or ("", 0)]
+    for name, cores in wanted:
+        if cores and cores > cores_usable():
+            return f"{name} needs {cores:g} cores, there are {cores_usable()}"
     return None
 
 
