@@ -11,8 +11,9 @@ import pytest
 from cuesta.cli import tables
 from cuesta.cli.app import call
 from cuesta.lab import record as records
-from cuesta_lab.model import measured
+from cuesta_lab.model import fit, measured, table
 from cuesta_lab.model.demands import demands
+from cuesta_lab.model.predict import predict
 from cuesta_lab.model.records import observed
 from cuesta_lab.model.repetition import MONTH_S
 from cuesta_lab.study.run import refusal_of
@@ -221,6 +222,28 @@ def test_a_study_of_more_cores_than_there_are_says_so_beforehand(
     )
     combination: Any = SimpleNamespace(left_out=None, settings=settings)
     assert str(refusal_of(combination)).startswith(reason)
+
+
+@pytest.mark.parametrize("size", [3e9, 2e10])
+def test_advice_among_runs_and_a_model_of_them_agree(tmp_path: Path, size: float) -> None:
+    """Two ways to ask the same: each answer is in the interval of the other, and the truth too."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    sizes = (10**9, 2 * 10**9, 4 * 10**9, 8 * 10**9)
+    runs_of = [record("native", each, 2.0 + 3.0 * each / 1e9) for each in sizes]
+    write(folder, [{**each, "memory_bytes": None} for each in runs_of])
+    (choice,) = measured.choices("sort", size, [folder])
+    model = fit.fit(observed([folder]), ["runs"], 0)
+    (group,) = model["groups"]
+    row = {**group["group"], "nodes": "1", "cores_per_node": "2", "input_bytes": repr(size)}
+    prediction = predict(model, table.question("question", row))
+    assert choice.seconds
+    assert prediction.predicted_s
+    truth = 2.0 + 3.0 * size / 1e9
+    for seconds in (truth, prediction.predicted_s):
+        assert choice.seconds.low <= seconds <= choice.seconds.high
+    for seconds in (truth, choice.seconds.value):
+        assert (prediction.low_s or 0) <= seconds <= (prediction.high_s or 0)
 
 
 def test_runs_of_two_sizes_agree_with_themselves(tmp_path: Path) -> None:
