@@ -4,7 +4,7 @@ A claim holds if the interval of each comparison is entirely on the claimed side
 more of the factor it is made over, or at all levels if there are fewer. It does not hold if an
 interval is entirely on the other side. Where the runs lack a premise of the claim, or nothing
 counted what it is about, its premise is not met. Otherwise it is undecided. Sources:
-`docs/adr/0023-a-verdict-needs-an-interval.md`, `docs/adr/0055-a-claim-has-premises.md`.
+`docs/adr/0023-a-verdict-needs-an-interval.md`, `docs/adr/0056-a-claim-has-premises.md`.
 """
 
 from __future__ import annotations
