@@ -15,7 +15,7 @@ from cuesta.lab import fingerprint, inputs, names, record, remote, streams, trus
 from cuesta.lab.fingerprint import Fingerprint
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
-from cuesta.lab.verify import Verification, strictly, verify
+from cuesta.lab.verify import Verification, strictly, verify, with_derived
 from cuesta.native import native_module
 from cuesta.trial import Trial, is_remote
 
@@ -77,6 +77,7 @@ def audit(folder: Path, options: AuditOptions, scratch: Path, observer: Observer
         raise
     _check_inputs(fields, readable, verification.inputs)
     verification = remote.note_copies(verification, trial, readable)
+    verification = with_derived(verification, trial, folder, fields.get("sample", ""))
     answer = fields["answer"]
     verification = strictly(verification, files, [answer["counts"]])
     recorded = answer["digest"]

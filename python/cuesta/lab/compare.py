@@ -51,7 +51,9 @@ def compare(
     with AnswerFolder(plan.output, overwrite=plan.overwrite, inputs=trial.inputs) as folder:
         for engine in engines:
             observer.note(f"{trial.workload} on {engine.name}")
-            _run_engine(engine, trial, replace(plan, output=folder.answer / engine.name), observer)
+            place = folder.answer / engine.name
+            inner = replace(plan, output=place, sample=plan.sample_name)
+            _run_engine(engine, trial, inner, observer)
         result = summary([record.read(folder.answer / name) for name in names])
         text = json.dumps(result, indent=2, ensure_ascii=False)
         (folder.answer / FILE_NAME).write_text(f"{text}\n", encoding="utf-8")

@@ -21,6 +21,8 @@ class Plan:
     ----------
     output
         The answer folder to make.
+    sample
+        Name of the answer in files for other programs; that of the output folder where empty.
     overwrite
         Whether an existing answer may be replaced.
     repeats
@@ -44,6 +46,7 @@ class Plan:
     """
 
     output: Path
+    sample: str = ""
     overwrite: bool = False
     repeats: int = 1
     cache: str = inputs.CACHE_AS_IS
@@ -54,3 +57,8 @@ class Plan:
     verify: str = FULL
     now: float = field(default_factory=time.time)
     startup_seconds: float = 0.0
+
+    @property
+    def sample_name(self) -> str:
+        """Name of the answer in files for other programs."""
+        return self.sample or self.output.resolve().name

@@ -73,6 +73,7 @@ class Context:
     started: str
     command: tuple[str, ...]
     names: Names | None = None
+    sample: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +121,7 @@ def build(
         "engine": trial.engine,
         "parameters": dict(trial.parameters),
         "inputs": fingerprint.recorded(context.inputs, verification.inputs),
+        "sample": context.sample,
         "names": None if context.names is None else asdict(context.names),
         "threads": trial.threads,
         "memory_bytes": trial.memory_bytes,

@@ -73,6 +73,8 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[str]:
     for name in ("workload", "engine"):
         if not isinstance(fields.get(name), str):
             yield f"{name} is no word"
+    if not isinstance(fields.get("sample", ""), str):
+        yield "sample is no word"
     for name in ("threads", "memory_bytes", "seed"):
         value = fields.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _COUNTS_MAX:

@@ -11,7 +11,7 @@ from typing import Protocol
 from cuesta.lab.fingerprint import Fingerprint, watching
 from cuesta.native import from_response, native_module, to_request
 from cuesta.trial import Trial
-from cuesta.workloads import get_workload
+from cuesta.workloads import derived, get_workload
 
 FULL, SAMPLE, NONE = LEVELS = ("full", "sample", "none")
 """Levels of verification against the input: the full answer; all properties of the answer alone
@@ -119,6 +119,21 @@ def verify(
         level=level,
         inputs=watched.fingerprints if level == FULL else (),
     )
+
+
+def with_derived(
+    verification: Verification, trial: Trial, answer: Path, sample: str
+) -> Verification:
+    """Compare the derived files of a verified answer with its other files.
+
+    Arguments: `sample` is the name in them, which nothing proves.
+    """
+    if verification.verified is not True:
+        return verification
+    names = derived.names(trial.workload, answer)
+    files = (*verification.files, *names) if verification.files else ()
+    fault = derived.fault(trial.workload, answer, sample)
+    return replace(verification, files=files).requiring(not fault, fault)
 
 
 def strictly(

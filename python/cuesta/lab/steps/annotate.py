@@ -1,4 +1,4 @@
-"""Fourth step of a trial: names of genes, and a graph, in the answer of any engine."""
+"""Fourth step of a trial: names of genes, a graph, and derived files in the answer of any engine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cuesta.lab import names
 from cuesta.lab.names import Naming
 from cuesta.lab.steps.execute import Executed
+from cuesta.workloads import derived
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,9 +19,14 @@ class Annotated:
 
 
 def annotate(executed: Executed) -> Annotated:
-    """Add names and a graph to the answer if the trial requests them. Errors: `InputError`."""
+    """Add names and a graph to the answer if the trial requests them, and its derived files.
+
+    Errors: `InputError`; `OSError` if the disk is full.
+    """
     prepared = executed.prepared
     folder, observer = prepared.folder, prepared.request.observer
     naming = names.annotate(executed.readable, folder.answer, folder.scratch, observer)
+    plan = prepared.request.plan
+    derived.write(prepared.trial.workload, folder.answer, plan.sample_name)
     executed.files.settle()
     return Annotated(executed=executed, naming=naming)

@@ -128,4 +128,5 @@ def _context(trial: Trial, plan: Plan) -> Context:
         cache=plan.cache,
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(plan.now)),
         command=plan.command,
+        sample=plan.sample_name,
     )

@@ -12,7 +12,7 @@ from cuesta.lab.probe import Probe
 from cuesta.lab.record import Completion
 from cuesta.lab.steps.annotate import Annotated
 from cuesta.lab.steps.execute import Executed
-from cuesta.lab.verify import NONE, UNVERIFIED, Verification, strictly
+from cuesta.lab.verify import NONE, UNVERIFIED, Verification, strictly, with_derived
 from cuesta.workloads.preview import View, preview
 
 
@@ -38,6 +38,9 @@ def verify(annotated: Annotated) -> Verified:
     counts += [naming.counts] if naming else []
     names = [str(file["name"]) for file in completion.files]
     verification = remote.note_copies(completion.verification, prepared.trial, executed.readable)
+    verification = with_derived(
+        verification, prepared.trial, prepared.folder.answer, prepared.request.plan.sample_name
+    )
     verification = strictly(verification, names, counts)
     completion = replace(completion, verification=verification, naming=naming)
     return Verified(executed=executed, completion=completion, views=tuple(views))

@@ -15,6 +15,9 @@ View = dict[str, object]
 SEGMENTS_MAX = 1 << 20
 """Limit of segments of a graph, by time and memory."""
 
+USUAL_BASES_MIN = 1000
+"""Least length of the contigs whose depth is that of one copy: shorter ones are often repeats."""
+
 LEFT, RIGHT = 0, 1
 """Sides of a segment; its ends have the numbers `2 * segment + side`."""
 
@@ -149,6 +152,29 @@ class Files:
         return circles
 
     @cached_property
+    def sequences_file(self) -> str:
+        """Name of the file of the longest sequences: scaffolds where read pairs gave them."""
+        return "scaffolds.fa" if (self.folder / "scaffolds.fa").exists() else "contigs.fa"
+
+    @cached_property
+    def sequences(self) -> list[Contig]:
+        """Headers of the longest sequences, in the order of their file."""
+        return list(_heads(self.folder / self.sequences_file))
+
+    @cached_property
+    def circular(self) -> list[Contig]:
+        """Circular sequences among these, the longest first."""
+        circles = [sequence for sequence in self.sequences if sequence.circular]
+        return sorted(circles, key=lambda circle: -circle.length)
+
+    @cached_property
+    def usual_depth(self) -> float:
+        """Median depth of the bases in contigs of `USUAL_BASES_MIN` bases, or of all contigs."""
+        contigs = [contig for contig in self.contigs if contig.length >= USUAL_BASES_MIN]
+        contigs = contigs or self.contigs
+        return middle([row.depth for row in contigs], [row.length for row in contigs])
+
+    @cached_property
     def graph(self) -> Graph:
         """The graph. Errors: `ValueError` if it is of another version, or too large."""
         return _graph(self.folder / "graph.gfa")
@@ -170,22 +196,36 @@ def name_of(segment: int) -> str:
     return f"contig_{segment + 1}"
 
 
+def records_of(path: Path) -> Iterator[tuple[Contig, bytes]]:
+    """Yield the header of each sequence in a file of the answer, and the line of its bases.
+
+    Errors: `ValueError` where no sequence begins.
+    """
+    with path.open("rb") as file:
+        while head := file.readline():
+            yield _contig(path, head), file.readline()
+
+
 def _heads(path: Path) -> Iterator[Contig]:
     """Yield the headers of all contigs, skipping their bases."""
     with path.open("rb") as file:
         while head := file.readline():
-            if not head.startswith(b">"):
-                raise ValueError(f"{path}: no contig begins at byte {file.tell() - len(head)}")
-            name, *pairs = head[1:].decode("ascii").split()
-            facts = dict(pair.split("=") for pair in pairs)
-            length = int(facts["length"])
-            yield Contig(
-                name=name,
-                length=length,
-                depth=float(facts["depth"]),
-                circular=facts.get("circular") == "true",
-            )
-            file.seek(length + 1, 1)
+            contig = _contig(path, head)
+            yield contig
+            file.seek(contig.length + 1, 1)
+
+
+def _contig(path: Path, head: bytes) -> Contig:
+    if not head.startswith(b">"):
+        raise ValueError(f"{path}: no sequence begins at {head[:40]!r}")
+    name, *pairs = head[1:].decode("ascii").split()
+    facts = dict(pair.split("=") for pair in pairs)
+    return Contig(
+        name=name,
+        length=int(facts["length"]),
+        depth=float(facts["depth"]),
+        circular=facts.get("circular") == "true",
+    )
 
 
 def _graph(path: Path) -> Graph:

@@ -69,7 +69,7 @@ def largest(answer: Files) -> list[View]:
 
 def circles(answer: Files) -> list[View]:
     """Show circular contigs and scaffolds, with the likely number of copies of each."""
-    usual = answer.graph.usual_depth
+    usual = answer.usual_depth
     if not usual:
         return []
     rows: list[list[str | float]] = [
