@@ -73,7 +73,7 @@ def read(
             raise InputError(f"{workload.name} has no keyword {keyword!r}; {_near(keyword, known)}")
         if value is not None:
             values[option.name] = _converted(keyword, option, value)
-            words += _typed(option, values[option.name])
+            words += typed(option, values[option.name])
     with in_words_of_python(workload, engines):
         input_paths, parameters, common = checked(workload, values | {"inputs": inputs})
     line = ("cuesta", command, workload.name, *inputs, *words)
@@ -197,8 +197,8 @@ _WANTED = {
 }
 
 
-def _typed(option: Option, value: Any) -> list[str]:
-    """The words of the command line for a value."""
+def typed(option: Option, value: Any) -> list[str]:
+    """Return the words of the command line for the value of an option."""
     word = option.words[-1]
     if option.kind is bool:
         return [word] if value else []

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +31,18 @@ DONE, FAILED, OBSERVED = "done", "failed", "heard"
 """Kinds of messages: the end of the job, good or bad, and calls of an observer."""
 
 
-def call(job: Job, observer: Observer) -> None:
+def call(
+    job: Job, observer: Observer, started: Callable[[Callable[[], None]], None] | None = None
+) -> None:
     """Do `job` in a process of its own and wait for it.
 
-    `observer` is called in this thread. Whatever ends the wait, such as Ctrl-C, first ends the job,
-    which cleans up. Errors: those of the job; `EngineError` when the process dies.
+    `observer` is called in this thread; so is `started`, once, with a function that any thread may
+    call to have the job clean up and end. Whatever ends the wait, such as Ctrl-C, first ends the
+    job, which cleans up. Errors: those of the job; `EngineError` when the process dies.
     """
     with _Process() as process:
+        if started:
+            started(process.terminate)
         process.send(job)
         while True:
             kind, *rest = process.message()
@@ -85,6 +91,10 @@ class _Process:
             raise
         finally:
             self._stream.close()
+
+    def terminate(self) -> None:
+        """Ask the process to clean up and end."""
+        self._process.terminate()
 
     def send(self, job: Job) -> None:
         """Send the process its job. Errors: `EngineError` when it has died already."""

@@ -27,12 +27,16 @@ def checked_command(plan: ClusterPlan) -> Iterator[str]:
         return
     from cuesta.api.options import checked
     from cuesta.cli.commands import parsed
+    from cuesta.cli.samples import SAMPLES
     from cuesta.workloads import get_workload
 
     command = parsed(plan.command)
     if command is None:
         return
     name, values = command
+    if values.get(SAMPLES.name):
+        yield "--samples: samples run side by side on one node of the job"
+        return
     inputs, _, common = checked(get_workload(name), values)
     for path in inputs:
         if is_path(path):

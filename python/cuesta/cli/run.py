@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
     from cuesta.cli.signature import add_workloads
 
     run = typer.Typer(help="Run a workload on one engine.", no_args_is_help=True)
-    add_workloads(run, ENGINES, body)
+    add_workloads(run, ENGINES, body, has_samples=True)
     app.add_typer(run, name="run")
 
 

@@ -10,15 +10,22 @@ import typer
 from typer.core import TyperCommand
 
 from cuesta.api.options import Body, Option, inputs_required, make_command, options
+from cuesta.cli import samples
 from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
 
 
-def add_workloads(group: typer.Typer, engines: Option, body: Body) -> None:
-    """Add a subcommand for each workload."""
+def add_workloads(
+    group: typer.Typer, engines: Option, body: Body, *, has_samples: bool = False
+) -> None:
+    """Add a subcommand for each workload; those of read pairs may take a sheet of samples."""
     for name in WORKLOAD_NAMES:
         workload = get_workload(name)
         workload_options = options(workload, engines)
-        command = _with_signature(make_command(workload, body), workload, workload_options)
+        made = make_command(workload, body)
+        if has_samples and workload.paired_parameter:
+            workload_options = [samples.SAMPLES, *workload_options]
+            made = samples.or_samples(workload, made)
+        command = _with_signature(made, workload, workload_options)
         group.command(name, help=workload.summary, cls=_alone(workload_options))(command)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cuesta import removal
+
+if TYPE_CHECKING:
+    from cuesta.lab.audit import AuditOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +19,9 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="An answer folder.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="An answer folder, or one of many samples.")
+    ],
     threads: Annotated[
         int | None,
         typer.Option(
@@ -45,16 +50,28 @@ def verify(
     --fetch-inputs says so.
     """
     from cuesta.api.options import memory_limit, thread_limit
-    from cuesta.cli.output import Output
-    from cuesta.lab.audit import AuditOptions, audit
-    from cuesta.units import format_seconds
-    from cuesta.untrusted import single_line
+    from cuesta.cli import samples
+    from cuesta.lab.audit import AuditOptions
+    from cuesta.samples import table
 
     means = AuditOptions(
         threads=thread_limit(threads),
         memory_bytes=memory_limit(memory),
         fetch_inputs=fetch_inputs,
     )
+    if table.is_batch(folder):
+        samples.verify(folder, means)
+    else:
+        _verify_answer(folder, means)
+
+
+def _verify_answer(folder: Path, means: AuditOptions) -> None:
+    """Verify an answer folder, and print what its record does not prove."""
+    from cuesta.cli.output import Output
+    from cuesta.lab.audit import audit
+    from cuesta.units import format_seconds
+    from cuesta.untrusted import single_line
+
     with Output(as_json=False) as output, removal.temporary_folder() as temporary:
         # An engine may put something beside the folder for scratch.
         scratch = Path(temporary, "scratch")

@@ -67,7 +67,7 @@ def audit(folder: Path, options: AuditOptions, scratch: Path, observer: Observer
         folder, list(BESIDE_ANSWER), trial.threads, observer.progress
     )
     files = {entry["name"]: entry for entry in json.loads(text)}
-    unchanged = _check_files(folder, fields, files)
+    unchanged = check_files(folder, fields, files)
     observer.stage("verifying")
     readable = _readable(fields, trial, scratch)
     try:
@@ -107,7 +107,7 @@ def _check_inputs(fields: Record, readable: Trial, prints: Sequence[Fingerprint]
         fingerprint.check(path, row, fresh)
 
 
-def _check_files(folder: Path, fields: Record, files: Mapping[str, Mapping[str, object]]) -> int:
+def check_files(folder: Path, fields: Record, files: Mapping[str, Mapping[str, object]]) -> int:
     """Count the files with the checksum of the record. Errors: `VerificationError`."""
     recorded = {entry["name"]: entry for entry in fields["answer"]["files"]}
     for name in sorted(recorded.keys() | files.keys()):

@@ -30,6 +30,7 @@ NAMES_MAX = 100
 Facts = dict[str, object]
 _FACTS = frozenset({"host", "boot", "numbers", "process", "scratch"})
 _TAG = re.compile(r"\d+(\.\d+)?")
+_PARTIAL = re.compile(r".*\.partial-\d+(\.\d+)?")
 _PROCESS = re.compile(r"\d+:\d+")
 
 
@@ -118,6 +119,15 @@ def sweep(output: Path, scratch: Path | None = None) -> Iterator[str]:
         yield from _sweep_folder(partial, output)
     for leftover in _run_folders(scratch, SCRATCH_NAME) if scratch else ():
         yield from _sweep_folder(leftover, None)
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a living run writes an answer into `folder`, as far as this machine can determine."""
+    try:
+        names = [path for path in folder.iterdir() if _PARTIAL.fullmatch(path.name)]
+    except OSError:
+        return False
+    return any(map(_is_of_living, names))
 
 
 def _run_folders(folder: Path, beginning: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Fourth step of a trial: names of genes, a graph, and derived files in the answer of any engine."""
+"""Fourth step of a trial: names of genes, a graph and derived files in its answer."""
 
 from __future__ import annotations
 

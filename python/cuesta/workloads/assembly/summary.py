@@ -10,6 +10,13 @@ from cuesta.workloads.assembly.files import Contig, Files
 
 Summary = dict[str, int | float | str | None]
 
+COLUMNS = (
+    "contigs", "total_length", "largest", "n50", "l50", "aun", "gc_percent", "scaffolds",
+    "scaffold_n50", "gap_bases", "circles", "copies", "read_bases", "longest_read", "insert",
+    "depth", "genome_estimate", "error_percent", "kmer_sizes",
+)  # fmt: skip
+"""Columns of a summary, in order."""
+
 COPIES_SHOWN_MAX = 12
 """Limit of the circles whose copies are listed, the longest."""
 
