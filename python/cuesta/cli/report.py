@@ -20,7 +20,8 @@ def _report(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Answer folders, folders of them, run.json or compare.json files; or a study.",
+            help="Answer folders, folders of them, run.json or compare.json files; or a study, or "
+            "a folder of samples.",
             show_default=False,
         ),
     ],

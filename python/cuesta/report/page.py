@@ -11,10 +11,12 @@ from markupsafe import Markup, escape
 
 from cuesta import generated, outputs
 from cuesta.errors import InputError
+from cuesta.report import isolates
 from cuesta.report.blocks import Section
 from cuesta.report.extensions import page_writer
 from cuesta.report.records import Group, read_groups
 from cuesta.report.sections import sections
+from cuesta.samples.table import is_batch
 
 
 def write(paths: Sequence[Path], output: Path) -> Path:
@@ -37,10 +39,15 @@ def write(paths: Sequence[Path], output: Path) -> Path:
 
 
 def write_any(paths: Sequence[Path], output: Path) -> Path:
-    """Write the report of runs, or of a study when that is the one path; return its path.
+    """Write the report of runs, or of a study or a batch of samples when that is the one path.
+
+    Returns the path of the page.
 
     Errors: as `write`; `EngineMissing` for a study without the package that draws it.
     """
+    if len(paths) == 1 and is_batch(paths[0]):
+        origin = "Made by `cuesta report` from the table and the run records of samples."
+        return write_section(isolates.section(paths[0]), output, origin)
     write_record = page_writer(paths[0]) if len(paths) == 1 else None
     return write_record(paths[0], output) if write_record else write(paths, output)
 
