@@ -109,7 +109,7 @@ def test_a_path_is_of_the_sheets_folder_then_of_the_current_one(
         (f"sample,fastq_1\n{'x' * 101},c.fq\n", "is no name for a sample"),
         ("sample\tr1\na\tc.fq\na\tb_1.fq\n", "line 3: sample a is there twice, first in line 2"),
         ("sample,fastq_1\na,none.fq\n", "none.fq: no such file or directory"),
-        ("sample,fastq_1\na,.\n", "is no file; give a file of reads"),
+        ("sample,fastq_1\na,sub\n", "is no file; give a file of reads"),
         ("sample,fastq_1\na,empty.fq\n", "empty.fq: is empty"),
         ("sample,fastq_1\na,s3://x/c.fq\n", "sheets name files of this machine"),
         ('sample,fastq_1\na,"c.fq\n', "line 2: a quotation mark is not closed"),
@@ -125,6 +125,7 @@ def test_a_fault_of_a_sheet_is_one_line(tmp_path: Path, text: str, fault: str) -
     (tmp_path / "c.fq").write_text("@c\n")
     (tmp_path / "link.fq").symlink_to("c.fq")
     (tmp_path / "empty.fq").touch()
+    (tmp_path / "sub").mkdir()
     with pytest.raises(InputError) as caught:
         written(tmp_path, text)
     assert fault in str(caught.value)

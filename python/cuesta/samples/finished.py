@@ -20,15 +20,18 @@ def difference(folder: Path, trial: Trial, level: str, threads: int) -> str:
     """Return in words why the answer in `folder` is not that of `trial`; empty where it is.
 
     Arguments: `level` is that of the verification. Inputs must have the recorded sizes and be older
-    than the run, or else the recorded fingerprint; files must have the recorded checksums.
+    than the run, or else the recorded fingerprint. Errors: `InputError` for a folder that is no
+    answer, or whose files have not the recorded checksums: nothing replaces it.
     """
     try:
         fields = record.read(folder)
         trust.check_shape(fields, folder)
         words = next(_differences(fields, folder, trial, level), "")
-        return words or _damage(fields, folder, threads)
+        if not words:
+            _check_files(fields, folder, threads)
     except CuestaError as error:
-        return str(error)
+        raise InputError(f"{error}; move {folder} away, or give another -o") from None
+    return words
 
 
 def _differences(fields: Record, folder: Path, trial: Trial, level: str) -> Iterator[str]:
@@ -79,9 +82,8 @@ def _seconds(started: str) -> float:
         return 0.0
 
 
-def _damage(fields: Record, folder: Path, threads: int) -> str:
-    """Return the fault of files that are not as the run left them."""
+def _check_files(fields: Record, folder: Path, threads: int) -> None:
+    """Raise `VerificationError` for files that are not as the run left them."""
     text = native_module().answer_checksums(folder, list(audit.BESIDE_ANSWER), threads)
     files = {entry["name"]: entry for entry in json.loads(text)}
     audit.check_files(folder, fields, files)
-    return ""
