@@ -82,8 +82,8 @@ def test_short_contigs_alone_have_the_first_rows_of_quast(tmp_path: Path) -> Non
 
 def test_n50_and_n90_are_of_the_longest_that_reach_the_share() -> None:
     lengths = Lengths.of([10, 40, 30, 20])
-    assert (lengths.covering(0.5), lengths.covering(0.9)) == ((30, 2), (20, 3))
-    assert Lengths.of([]).covering(0.5) == (0, 0)
+    assert (lengths.covering(50), lengths.covering(90)) == ((30, 2), (20, 3))
+    assert Lengths.of([]).covering(50) == (0, 0)
     assert lengths.aun == 30.0
 
 

@@ -110,8 +110,8 @@ def quast_rows(answer: Files) -> list[tuple[str, str]]:
         return rows
     known, strong, unknown = _composition(answer)
     gc = f"{strong * 100.0 / known:.2f}" if known else "-"
-    n50, l50 = lengths.covering(0.5)
-    n90, l90 = lengths.covering(0.9)
+    n50, l50 = lengths.covering(50)
+    n90, l90 = lengths.covering(90)
     return [
         *rows,
         ("# contigs", str(len(lengths.values))),

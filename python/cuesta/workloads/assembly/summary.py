@@ -39,10 +39,10 @@ class Lengths:
         """Length of the contig of a base, on average; 0 without contigs."""
         return sum(length * length for length in self.values) / self.total if self.total else 0.0
 
-    def covering(self, share: float) -> tuple[int, int]:
-        """Return the length at which the longest have this share of all bases, and their number."""
-        remaining = float(self.total)
-        limit = self.total * (1 - share)
+    def covering(self, percent: int) -> tuple[int, int]:
+        """Return the length at which the longest have that part of all bases, and their number."""
+        remaining = self.total
+        limit = self.total * (100 - percent) / 100
         for index, length in enumerate(self.values, start=1):
             remaining -= length
             if remaining <= limit:
@@ -57,7 +57,7 @@ def summary(answer: Files) -> Summary:
     """
     stats = answer.stats
     first, contigs = stats["levels"][0], Lengths.of(contig.length for contig in answer.contigs)
-    n50, l50 = contigs.covering(0.5)
+    n50, l50 = contigs.covering(50)
     fit, scaffolds = first["fit"], stats.get("scaffolds") or {}
     inserts = scaffolds.get("libraries") or [{}]
     return {
