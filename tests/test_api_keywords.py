@@ -23,8 +23,8 @@ from labkit import ROOT
 
 JOBS: tuple[type[Run] | type[Compare], ...] = (Run, Compare)
 STUB = ROOT / "python" / "cuesta" / "__init__.pyi"
-ONLY_TYPED = {"json", "help"}
-"""Options that print; a call returns instead."""
+ONLY_TYPED = {"json", "help", "samples"}
+"""Options that print, where a call returns instead, and a sheet, where calls are in a loop."""
 
 
 def typed_words(command: str, workload: str) -> set[str]:

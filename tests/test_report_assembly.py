@@ -121,7 +121,10 @@ def test_many_genomes_have_no_common_size(answer: Path) -> None:
 
 
 def test_circles_are_listed_with_their_size_and_copies(answer: Path) -> None:
-    """A contig of the graph, and a scaffold of a circle that the graph has not closed."""
+    """A contig of the graph, and a scaffold of a circle that the graph has not closed.
+
+    One copy is as deep as contigs of 1,000 bases in `contigs.fa`, as in `replicons.tsv`.
+    """
     segments = "".join(
         f"S\tcontig_{number}\t{'A' * length}\tLN:i:{length}\tKC:i:1\tDP:f:{depth}{circle}\n"
         for number, length, depth, circle in [
@@ -138,7 +141,7 @@ def test_circles_are_listed_with_their_size_and_copies(answer: Path) -> None:
     stats = {"levels": [level()], "min_contig": 200}
     (answer / "stats.json").write_text(json.dumps(stats))
     (table,) = [view for view in look(answer) if view["title"] == "Circular replicons"]
-    assert table["rows"] == [["contig_2", 9000, 2.5, 1.25], ["scaffold_3", 3000, 5.0, 2.5]]
+    assert table["rows"] == [["contig_2", 9000, 2.5, 1.0], ["scaffold_3", 3000, 5.0, 2.0]]
 
 
 def test_libraries_are_listed_with_the_orientation_of_their_reads(answer: Path) -> None:

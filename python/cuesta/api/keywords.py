@@ -20,9 +20,9 @@ from cuesta.api.options import Common, Option, checked, options
 from cuesta.errors import CuestaError, InputError
 from cuesta.workloads import Workload
 
-ONLY_TYPED = frozenset({"json", "first_mates", "second_mates", "single_reads"})
-"""Options of the command line alone: a call returns the record, and the keywords `pairs` and
-`singles` replace -1, -2 and -s."""
+ONLY_TYPED = frozenset({"json", "first_mates", "second_mates", "single_reads", "samples"})
+"""Options of the command line alone: a call returns the record, the keywords `pairs` and `singles`
+replace -1, -2 and -s, and a loop over calls replaces a sheet of samples."""
 
 Input = PathText | Answer
 """An input of a workload: a path, or the main file of an answer."""
