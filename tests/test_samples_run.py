@@ -56,6 +56,7 @@ def test_the_table_has_a_row_for_each_sample_in_the_order_of_the_sheet(answers: 
         assert (row["status"], row["reason"], len(row["digest"])) == ("verified", "", 32)
         assert (row["contigs"], row["total_length"], row["n50"]) == ("2", "6500", "5000")
         assert (row["circles"], row["copies"], row["depth"]) == ("2", "1500:3.0x", "40.0")
+        assert row["next"] == "Nothing more"
         assert row["insert"].startswith(("299", "300", "301"))
 
 

@@ -25,7 +25,7 @@ def paths(sample: Sample) -> tuple[list[tuple[str, str]], list[str]]:
     return pairs, [Path(file.path).name for file in sample.singles]
 
 
-A_PAIR = ([("a_1.fq", "a_2.fq")], [])
+A_PAIR: tuple[list[tuple[str, str]], list[str]] = ([("a_1.fq", "a_2.fq")], [])
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,10 @@ A_PAIR = ([("a_1.fq", "a_2.fq")], [])
     [
         "sample,fastq_1,fastq_2\na,a_1.fq,a_2.fq\nc,c.fq,\n",
         '\ufeffsample,fastq_1,fastq_2,strandedness\r\na,"a_1.fq",a_2.fq,auto\r\nc,c.fq\r\n',
-        "sample,run,group,short_reads_1,short_reads_2,long_reads\na,1,0,a_1.fq,a_2.fq,\nc,1,0,c.fq,,",
-        "ID\tR1\tR2\tLongFastQ\tFast5\tGenomeSize\na\ta_1.fq\ta_2.fq\tNA\tNA\t2.8m\nc\tc.fq\tNA\tNA\tNA\tNA\n",
+        "sample,run,group,short_reads_1,short_reads_2,long_reads\n"
+        "a,1,0,a_1.fq,a_2.fq,\nc,1,0,c.fq,,",
+        "ID\tR1\tR2\tLongFastQ\tFast5\tGenomeSize\n"
+        "a\ta_1.fq\ta_2.fq\tNA\tNA\t2.8m\nc\tc.fq\tNA\tNA\tNA\tNA\n",
         "# ours\nsample\truntype\tgenome_size\tspecies\tr1\tr2\tse\tont\n\n"
         "a\tpaired-end\t0\tE\ta_1.fq\ta_2.fq\t\t\nc\tsingle-end\t0\tE\t\t\tc.fq\t\n",
     ],

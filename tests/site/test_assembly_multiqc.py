@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +19,17 @@ NAMES = ("KP-07", "0042", "x.1")
 
 
 @pytest.fixture(scope="module")
-def multiqc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def multiqc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """MultiQC in an environment of its own, from pinned packages."""
     folder = tmp_path_factory.mktemp("multiqc") / "venv"
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, "venv", "-q", "--python", sys.executable, folder], check=True)
-    install = [uv, "pip", "install", "-q", "--require-hashes", "--python", folder / "bin/python"]
+    python = folder / "bin" / "python"
+    install: list[str | Path] = [uv, "pip", "install", "-q", "--require-hashes"]
+    install += ["--python", python]
     subprocess.run([*install, "-r", REQUIREMENTS], check=True)
-    return folder / "bin" / "multiqc"
+    yield folder / "bin" / "multiqc"
+    shutil.rmtree(folder)
 
 
 @pytest.mark.slow

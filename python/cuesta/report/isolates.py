@@ -27,9 +27,9 @@ _COLUMNS = {
     "contigs": "contigs", "total_length": "length", "n50": "N50", "aun": "auN",
     "scaffold_n50": "N50 of scaffolds", "gc_percent": "GC, %", "depth": "depth",
     "genome_estimate": "genome by k-mers", "error_percent": "wrong bases, %", "insert": "insert",
-    "circles": "circles", "copies": "copies of small circles",
+    "circles": "circles", "copies": "copies of small circles", "next": "next",
 }  # fmt: skip
-_WORDS = frozenset({"copies"})
+_WORDS = frozenset({"copies", "next"})
 _STATES = {
     table.VERIFIED: "verified", table.SAMPLED: "verified on a sample",
     table.UNVERIFIED: "NOT VERIFIED", table.FAILED: "failed", table.WAITING: "not assembled yet",

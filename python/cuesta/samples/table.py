@@ -17,10 +17,13 @@ from cuesta.lab.record import Record
 from cuesta.lab.verify import FULL
 from cuesta.untrusted import read_text, single_line
 from cuesta.workloads.assembly.files import Files
+from cuesta.workloads.assembly.next_steps import TITLE
 from cuesta.workloads.assembly.summary import COLUMNS, summary
 
 FILE_NAME = "isolates.tsv"
 HEAD = ("sample", "status", "reason", "digest")
+NEXT = "next"
+"""Column of what the sample's own page says to do next, in a few words."""
 _PARTIAL = f".{FILE_NAME}.partial"
 
 VERIFIED, SAMPLED, UNVERIFIED, FAILED, WAITING = STATES = (
@@ -55,7 +58,7 @@ def answered(folder: Path, more: Mapping[str, str]) -> Row:
         raise InputError(f"{folder}: not a whole answer ({error}); run it again") from None
     digest = str(fields["answer"]["digest"] or "")
     cells = {"sample": folder.name, "status": _status(fields), "reason": "", "digest": digest}
-    cells |= {name: _text(figures[name]) for name in COLUMNS}
+    cells |= {name: _text(figures[name]) for name in COLUMNS} | {NEXT: _next_steps(fields)}
     return Row(cells=cells | columns(more))
 
 
@@ -67,7 +70,7 @@ def without_answer(name: str, status: str, reason: str, more: Mapping[str, str])
 
 def columns(more: Mapping[str, str]) -> dict[str, str]:
     """Return the other cells of a sheet by names that no column of the table has."""
-    taken = {*HEAD, *COLUMNS}
+    taken = {*HEAD, *COLUMNS, NEXT}
     return {
         f"sheet_{name}" if name in taken else name: single_line(cell).replace("\t", " ")
         for name, cell in more.items()
@@ -76,7 +79,7 @@ def columns(more: Mapping[str, str]) -> dict[str, str]:
 
 def write(folder: Path, rows: Sequence[Row], more: Iterable[str]) -> None:
     """Replace the table of a batch in one step. Errors: `InputError` if the disk is full."""
-    names = [*HEAD, *COLUMNS, *columns(dict.fromkeys(more, ""))]
+    names = [*HEAD, *COLUMNS, NEXT, *columns(dict.fromkeys(more, ""))]
     lines = [
         "\t".join(names),
         *("\t".join(row.cells.get(name, "") for name in names) for row in rows),
@@ -121,6 +124,15 @@ def _status(fields: Record) -> str:
     if fields["verified"] is not True:
         return UNVERIFIED
     return VERIFIED if fields["verification"]["level"] == FULL else SAMPLED
+
+
+def _next_steps(fields: Record) -> str:
+    """Return the steps of the record's preview."""
+    views = fields.get("preview")
+    shown = (view for view in (views if isinstance(views, list) else []) if isinstance(view, dict))
+    items = next((view.get("items") for view in shown if view.get("title") == TITLE), None)
+    steps = [str(item[0]) for item in (items or []) if isinstance(item, list) and item]
+    return single_line("; ".join(steps)).replace("\t", " ")
 
 
 def _text(value: float | str | None) -> str:

@@ -18,6 +18,9 @@ from cuesta.workloads.assembly.tables import n50_of
 Step = tuple[str, str]
 """A step in a few words, and its reason in sentences."""
 
+TITLE = "What to do next"
+"""Title of the view."""
+
 THIN_DEPTH = 14.0
 """Mean count of the genome's k-mers of the first size below which contigs end because reads are
 missing by chance."""
@@ -84,7 +87,7 @@ def views(answer: Files, parameters: Mapping[str, object]) -> list[View]:
         return []
     if not steps:
         steps = [("Nothing more", _fine(answer))]
-    return [{"kind": "list", "title": "What to do next", "items": [list(step) for step in steps]}]
+    return [{"kind": "list", "title": TITLE, "items": [list(step) for step in steps]}]
 
 
 def _steps(answer: Files, parameters: Mapping[str, object]) -> Iterator[Step]:
