@@ -130,6 +130,7 @@ class _Progress:
         table.write(self._batch.output, list(self._rows.values()), self._batch.sheet.columns)
 
     def _show(self, row: Row, seconds: float) -> None:
+        from cuesta.numerals import plural
         from cuesta.units import format_seconds
 
         count = f"{self._done} of {len(self._batch.tasks)}"
@@ -140,7 +141,7 @@ class _Progress:
             return
         self._console.print(
             f"{count}  {self._console.bold(row.name)}: {cells['status']}, "
-            f"{int(cells['contigs']):,} contigs, {int(cells['total_length']):,} bases, N50 "
+            f"{plural(int(cells['contigs']), 'contig')}, {int(cells['total_length']):,} bases, N50 "
             f"{int(cells['n50']):,}, depth {cells['depth']}, circles {cells['circles']}, "
             f"{format_seconds(seconds)}"
         )
