@@ -17,7 +17,11 @@ from cuesta.untrusted import check_name
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/.*", re.DOTALL)
 """A path has lost one of the two slashes; a scheme has two letters at least."""
 
-_RECORDS = {"run.json": b'"cuesta.run/', "compare.json": b'"cuesta.compare/'}
+_RECORDS = {
+    "run.json": b'"cuesta.run/',
+    "compare.json": b'"cuesta.compare/',
+    "programs.json": b'"cuesta.programs/',
+}
 """Records of answer folders, and the schema that each names near its beginning."""
 _SCHEMA_BYTES = 64 << 10
 _BESIDE_ANSWER = ("assessment.json", "report.html", "run.json.sig")

@@ -8,12 +8,15 @@ import resource
 import signal
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _SET_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of <sys/prctl.h>."""
+_SET_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of <sys/prctl.h>."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +107,35 @@ def parents(pid: int) -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """Children of all threads of `pid`; none when it has exited or the kernel lists none."""
+    """Children of all threads of `pid`; none when it has exited."""
+    if not _lists_children():
+        return _children_by_search(pid)
     children: list[int] = []
     try:
         for thread in os.scandir(f"/proc/{pid}/task"):
             children += map(int, _read(f"{thread.path}/children").split())
     except OSError:
         return children
+    return children
+
+
+@cache
+def _lists_children() -> bool:
+    """Whether the kernel lists the children of a process (`CONFIG_PROC_CHILDREN`)."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").exists()
+
+
+def _children_by_search(pid: int) -> list[int]:
+    """Children of `pid` by the parents of all processes."""
+    children: list[int] = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                fields = _read(f"/proc/{entry.name}/stat").rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid:
+                children.append(int(entry.name))
     return children
 
 
@@ -165,3 +190,8 @@ def peak_resident_bytes() -> int:
 def die_with_parent(number: int = signal.SIGKILL) -> None:
     """In a new process: receive this signal when the thread that started it has ended."""
     ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, number)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of all descendants whose own parent ends, instead of the first process."""
+    ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1)

@@ -35,7 +35,7 @@ _READ_FILE_OPTIONS = {"-1": "first_mates", "-2": "second_mates", "-s": "single_r
 """Names in the signature of the options that take files of read pairs, and of single reads."""
 THREADS_MAX = 1024
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
-_CACHE_HELP = (
+CACHE_HELP = (
     "Run cold: before every repeat drop the input's pages from the page cache, or with "
     "--cold=machine (root only) empty the whole cache."
 )
@@ -248,7 +248,7 @@ def _common_options() -> list[Option]:
         _measure(
             "--repeat", kind=int, metavar="N", help="Run so often and give the median.", default=1
         ),
-        _measure("--cold", metavar="[=machine]", help=_CACHE_HELP, default="", alone="input"),
+        _measure("--cold", metavar="[=machine]", help=CACHE_HELP, default="", alone="input"),
         _measure(
             "-o", "--output", kind=Path, metavar="DIR", help="Answer folder to make.", required=True
         ),
@@ -287,7 +287,7 @@ def _common(values: Mapping[str, Any]) -> Common:
         seed=values["seed"],
         engine_options=_engine_options(values),
         repeats=values["repeat"],
-        cache=_cache(values["cold"]),
+        cache=cache_of(values["cold"]),
         output=values["output"],
         overwrite=values["overwrite"],
         json=values["json"],
@@ -333,7 +333,8 @@ def _engine_options(values: Mapping[str, Any]) -> dict[str, str]:
     return chosen | {name: str(value) for name, value in by_flag.items()}
 
 
-def _cache(word: str) -> str:
+def cache_of(word: str) -> str:
+    """The state of the page cache that `--cold` asks for. Errors: `InputError`."""
     if word not in _CACHES:
         raise InputError(f"--cold is {word!r}, give --cold or --cold=machine")
     return _CACHES[word]

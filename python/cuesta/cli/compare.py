@@ -1,4 +1,7 @@
-"""`cuesta compare WORKLOAD INPUT... --engines A,B -o DIR`: one input through several engines."""
+"""`cuesta compare WORKLOAD INPUT... --engines A,B -o DIR`: one input through several engines.
+
+Without a workload, `--command NAME='...'` compares any programs (`cuesta.cli.programs`).
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,16 @@ ENGINES = SEVERAL_ENGINES
 
 
 def register(app: typer.Typer) -> None:
-    """Add `compare` with a subcommand for each workload."""
+    """Add `compare` with a subcommand for each workload, and the form for any programs."""
     import typer
 
-    from cuesta.cli.signature import add_workloads
+    from cuesta.cli import programs
+    from cuesta.cli.signature import add_callback, add_workloads
 
     group = typer.Typer(
-        help="Run a workload on several engines and hold their answers equal.",
-        no_args_is_help=True,
+        help=programs.HELP, no_args_is_help=True, subcommand_metavar="[WORKLOAD INPUT...]"
     )
+    add_callback(group, programs.OPTIONS, programs.command)
     add_workloads(group, ENGINES, body)
     app.add_typer(group, name="compare")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from cuesta.api.options import Body, Option, inputs_required, make_command, options
 from cuesta.cli import samples
@@ -29,14 +29,40 @@ def add_workloads(
         group.command(name, help=workload.summary, cls=_alone(workload_options))(command)
 
 
-def _alone(declared: Sequence[Option]) -> type[TyperCommand]:
-    """A command that puts a value behind an option whose word stands alone."""
-    values = {
+def add_callback(group: typer.Typer, declared: Sequence[Option], body: Callable[..., None]) -> None:
+    """Let a group with these options and without a subcommand call `body`.
+
+    `body` gets the context, and the values of the options.
+    """
+
+    def callback(context: typer.Context, **values: Any) -> None:
+        body(context, **values)
+
+    place = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    context = inspect.Parameter("context", place, annotation=typer.Context)
+    _sign(callback, [context, *map(_parameter, declared)])
+    values = _values_alone(declared)
+
+    class Group(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, [values.get(word, word) for word in args])
+
+    group.callback(cls=Group, invoke_without_command=True)(callback)
+
+
+def _values_alone(declared: Sequence[Option]) -> dict[str, str]:
+    """By word that may stand alone, the word with its value."""
+    return {
         word: f"{word}={option.alone}"
         for option in declared
         if option.alone
         for word in option.words
     }
+
+
+def _alone(declared: Sequence[Option]) -> type[TyperCommand]:
+    """A command that puts a value behind an option whose word stands alone."""
+    values = _values_alone(declared)
 
     class Command(TyperCommand):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -48,13 +74,15 @@ def _alone(declared: Sequence[Option]) -> type[TyperCommand]:
 def _with_signature(
     command: Callable[..., None], workload: Workload, declared: Sequence[Option]
 ) -> Callable[..., None]:
-    signature = inspect.Signature([_argument(workload), *map(_parameter, declared)])
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in signature.parameters.values()
-    }
+    _sign(command, [_argument(workload), *map(_parameter, declared)])
     command.__doc__ = workload.summary
     return command
+
+
+def _sign(function: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:
+    """Give a function the parameters that Typer reads."""
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 
 
 def _argument(workload: Workload) -> inspect.Parameter:

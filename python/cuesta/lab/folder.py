@@ -34,7 +34,7 @@ from cuesta.lab.ownership import forget, replaceable
 from cuesta.removal import Identity
 from cuesta.untrusted import check_name
 
-MARKS = ("run.json", "compare.json")
+MARKS = ("run.json", "compare.json", "programs.json")
 """Names of the records of answers."""
 _ANSWER, _SCRATCH, _STREAMS = "answer", "scratch", "streams"
 

@@ -17,9 +17,14 @@ from cuesta.native import native_module
 from cuesta.removal import Identity, identity
 
 COMPARISON = "compare.json"
+PROGRAMS = "programs.json"
 HASHED_BYTES = 64 << 20
 """Size up to which files are always hashed; larger ones only if younger than their record."""
-_SCHEMAS = {record.FILE_NAME: "cuesta.run/", COMPARISON: "cuesta.compare/"}
+_SCHEMAS = {
+    record.FILE_NAME: "cuesta.run/",
+    COMPARISON: "cuesta.compare/",
+    PROGRAMS: "cuesta.programs/",
+}
 
 Content = dict[PurePosixPath, Identity]
 
@@ -48,8 +53,9 @@ def holdings(
     Content as in `known` is not hashed anew. If any file is foreign by its name, nothing is
     hashed. Errors: `OSError`.
     """
-    if _record(folder / record.FILE_NAME) is not None:
-        return _of_run(folder, PurePosixPath(), known or {})
+    for name in (record.FILE_NAME, PROGRAMS):
+        if _record(folder / name) is not None:
+            return _of_run(folder, PurePosixPath(), known or {}, name)
     comparison = _record(folder / COMPARISON)
     if comparison is None:
         return None
@@ -110,16 +116,19 @@ def forget(old: Path, content: Mapping[PurePosixPath, Identity]) -> list[str]:
 
 
 def _of_run(
-    folder: Path, below: PurePosixPath, known: Mapping[PurePosixPath, Identity]
+    folder: Path,
+    below: PurePosixPath,
+    known: Mapping[PurePosixPath, Identity],
+    record_name: str = record.FILE_NAME,
 ) -> Holdings:
-    """Return the content of the folder of a run; names are below `below`."""
+    """Return the content of the folder of a run, by its record; names are below `below`."""
     result = Holdings()
-    listed = _listed(_record(folder / record.FILE_NAME) or {})
-    written_ns = (folder / record.FILE_NAME).lstat().st_mtime_ns
+    listed = _listed(_record(folder / record_name) or {})
+    written_ns = (folder / record_name).lstat().st_mtime_ns
     doubtful: dict[str, Content] = {}
     for name, facts in _entries(folder):
         path = below / name
-        if name == record.FILE_NAME:
+        if name == record_name:
             result.owned[path] = identity(facts)
             continue
         if name not in listed:

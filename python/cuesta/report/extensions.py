@@ -17,6 +17,10 @@ STUDY_FILE = "study.json"
 STUDY_SCHEMA = "cuesta.study/2"
 """Name and schema of the result of a study."""
 
+PROGRAMS_FILE = "programs.json"
+PROGRAMS_SCHEMA = "cuesta.programs/1"
+"""Name and schema of the record of a comparison of programs."""
+
 PageWriter = Callable[[Path, Path], Path]
 
 
@@ -35,10 +39,15 @@ def page_writer(path: Path) -> PageWriter | None:
 
 def is_study(path: Path) -> bool:
     """Whether `path` is the folder, or the file, of a study of the schema."""
-    file = path / STUDY_FILE if path.is_dir() else path
+    return has_schema(path, STUDY_FILE, STUDY_SCHEMA)
+
+
+def has_schema(path: Path, name: str, schema: str) -> bool:
+    """Whether `path` is a record of this schema, or a folder with one under this name."""
+    file = path / name if path.is_dir() else path
     if file.suffix != ".json" or not file.is_file():
         return False
     try:
-        return mapping(read_json(file)).get("schema") == STUDY_SCHEMA
+        return mapping(read_json(file)).get("schema") == schema
     except (OSError, ValueError, RecursionError):
         return False
