@@ -31,7 +31,7 @@ def print_programs(console: Console, record: Record) -> None:
         table.add_row(
             Text(name),
             *((Text(case["size"]),) * several),
-            Text(verdict, style=style),
+            Text("differs" if verdict in WRONG else verdict, style=style),
             *_measures(record, name, case),
         )
     console.rich().print(table)

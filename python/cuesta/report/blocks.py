@@ -156,7 +156,8 @@ class Alert:
 class Section:
     """A question with all its measurements.
 
-    `stamp` is a word across it where its times must not be compared, and empty elsewhere.
+    `stamp` is a word across it where its times must not be compared, and empty elsewhere;
+    `heading_of_grave` stands above its grave alerts.
     """
 
     identifier: str
@@ -169,3 +170,4 @@ class Section:
     facts: tuple[Pair, ...]
     parts: tuple[Part, ...]
     stamp: str = ""
+    heading_of_grave: str = "Do not trust this yet"

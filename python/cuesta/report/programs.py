@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cuesta import numerals as n
@@ -80,6 +82,7 @@ def section(record: Fields) -> Section:
         verdict="",
         marks=tuple(_marks(record, known)),
         alerts=tuple(_alerts(record, known)),
+        heading_of_grave="Not in the comparison of times",
         facts=tuple(_facts(times, names)),
         parts=tuple(part for part in optional if part is not None and part.blocks),
     )
@@ -121,20 +124,23 @@ def _alerts(record: Fields, known: Sequence[str]) -> Iterator[Alert]:
 def _facts(times: Sequence[Timing], names: Sequence[str]) -> Iterator[Pair]:
     if times:
         best = min(times, key=lambda timing: timing.median)
-        yield Pair(name="shortest median", text=n.duration(best.median))
-        yield Pair(name="of", text=best.name)
+        yield Pair(name=f"shortest median, {best.name}", text=n.duration(best.median))
     yield Pair(name="programs compared", text=f"{len(times)} of {len(names)}")
 
 
 def _times(record: Fields, known: Sequence[str]) -> Part | None:
-    """Bars and a table of times at the largest size first."""
+    """Bars, on the same axis at all sizes, and a table of times; the largest size first."""
     blocks: list[Block] = []
-    for size in reversed(known):
+    by_size = {size: timings(record, size) for size in reversed(known)}
+    ends = [end for times in by_size.values() for time in times for end in (time.low, time.high)]
+    last = next((size for size in known if by_size[size]), "")
+    for size, times in by_size.items():
         heading = size_words(size).capitalize() if len(known) > 1 else ""
-        times = timings(record, size)
         if times:
-            blocks.append(_bars(f"programs-time-{len(blocks)}", times, heading))
-        blocks.append(tables.times(record, size))
+            figure = _bars(f"programs-time-{len(blocks)}", times, ends, heading)
+            blocks.append(figure if size == last else replace(figure, caption=""))
+        table = tables.times(record, size)
+        blocks.append(table if times else replace(table, heading=heading))
     aside = (
         "Wall time from the start of a program until its first process ends. Starting it is part "
         "of it; comparing answers is not.",
@@ -143,10 +149,10 @@ def _times(record: Fields, known: Sequence[str]) -> Part | None:
     return Part(title="The comparison", aside=aside, blocks=tuple(blocks))
 
 
-def _bars(identifier: str, times: Sequence[Timing], heading: str) -> Figure:
-    unit, seconds = n.time_unit(max(timing.high for timing in times))
-    ends = [value / seconds for timing in times for value in (timing.low, timing.high)]
-    axis = scales.for_bars(ends, n.terse)
+def _bars(identifier: str, times: Sequence[Timing], ends: Sequence[float], heading: str) -> Figure:
+    """Bars of times on an axis that has room for all `ends`, in seconds."""
+    unit, seconds = n.time_unit(max(ends))
+    axis = scales.for_bars([end / seconds for end in ends], n.terse)
     best = min(timing.median for timing in times)
     rows = []
     for timing in times:
@@ -281,15 +287,11 @@ def _output(record: Fields) -> Part | None:
 
 
 def _setting(record: Fields) -> Part:
-    words = tuple(_texts(record.get("command")))
+    words = tuple(map(shlex.quote, _texts(record.get("command"))))
     blocks: list[Block] = []
     if words:
         blocks.append(Commands(heading="To run it again", lines=(words,)))
-    programs = objects(record.get("programs"))
-    lines = tuple(tuple(_texts(program.get("words"))) for program in programs)
-    commands = Commands(heading="What was run", lines=tuple(line for line in lines if line))
-    if commands.lines:
-        blocks.append(commands)
+    blocks.append(tables.commands(record))
     machine = mapping(record.get("machine"))
     left = Pairs(heading="Held to", items=tuple(_limits(record)))
     right = [

@@ -174,6 +174,18 @@ def digests(record: Fields, known: Sequence[str]) -> Table:
     return Table(caption="", columns=columns, rows=tuple(rows))
 
 
+def commands(record: Fields) -> Table:
+    """The command of each program, and the relative paths in it that were resolved."""
+    rows = []
+    for program in objects(record.get("programs")):
+        resolved = mapping(program.get("resolved"))
+        paths = ", ".join(f"{word} is {text(path)}" for word, path in resolved.items())
+        cell = Cell(text=text(program.get("command")), note=paths, tone="mono lines")
+        rows.append(Row(header=text(program.get("name")), cells=(cell,)))
+    columns = (Column(title="program", words=True), Column(title="command", words=True))
+    return Table(caption="", columns=columns, rows=tuple(rows), heading="What was run")
+
+
 def output(record: Fields) -> Table:
     """The last lines of both streams of each program."""
     rows = []

@@ -11,7 +11,7 @@ from cuesta.errors import InputError
 from cuesta.lab import inputs
 from cuesta.lab.programs import sizes
 from cuesta.lab.programs.answers.formats import BYTES, Form, check_readable, kind_of
-from cuesta.lab.programs.answers.rules import Rules
+from cuesta.lab.programs.answers.rules import ORDERS, Rules
 from cuesta.lab.programs.commands import Program, check, uses
 from cuesta.trial import is_remote
 
@@ -126,6 +126,8 @@ def _check_sizes(plan: ProgramsPlan) -> None:
 
 
 def _check_answer(plan: ProgramsPlan) -> None:
+    if plan.rules.order not in ("", *ORDERS):
+        raise InputError(f"--rows is {plan.rules.order!r}, give one of {', '.join(ORDERS)}")
     path = PurePath(plan.answer)
     if not plan.answer.strip() or path.is_absolute() or ".." in path.parts or not path.name:
         raise InputError(

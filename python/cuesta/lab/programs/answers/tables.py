@@ -44,7 +44,8 @@ def checked_names(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if names.count(name) > 1:
             raise UnreadableAnswer(
-                f"two of its columns are called {name!r}; give each a name of its own"
+                f"two of its columns are called {name!r}; give each a name of its own, or "
+                "--no-header if the first line is data"
             )
     return tuple(names)
 

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,7 +96,7 @@ def opened(file: Path) -> Iterator[TextIO]:
                 yield stream
     except UnicodeDecodeError as error:
         raise UnreadableAnswer(f"{file.name} is not UTF-8: {error.reason}") from None
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UnreadableAnswer(f"{file.name} is not whole gzip: {error}") from None
 
 
@@ -153,9 +154,8 @@ def _records(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_header(texts: Sequence[str]) -> bool:
-    """Whether a first line names columns: different names, none of which is a value."""
-    distinct = len(set(texts)) == len(texts)
-    return distinct and all(isinstance(typed(text.strip()), str) for text in texts)
+    """Whether a first line names columns: it has text in all of its fields."""
+    return all(isinstance(typed(text.strip()), str) for text in texts)
 
 
 def _objects(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
