@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.lab.programs import groups
+from cuesta.programs import groups
 from programskit import ROWS, Caller, cases, compare, python, shell, verdicts, writes
 from waitkit import HANG_SECONDS
 

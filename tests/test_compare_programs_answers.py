@@ -16,14 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from cuesta.lab.programs.answers import formats
-from cuesta.lab.programs.answers.cells import Cell, encoded, is_equal, shown, typed
-from cuesta.lab.programs.answers.differences import Difference, of_tables
-from cuesta.lab.programs.answers.differences import difference as difference_of
-from cuesta.lab.programs.answers.digests import digest_of, summary
-from cuesta.lab.programs.answers.pairs import GROUP_MAX, unmatched
-from cuesta.lab.programs.answers.rules import Rules, parse_tolerances
-from cuesta.lab.programs.answers.tables import Table, UnreadableAnswer
+from cuesta.programs.answers import formats
+from cuesta.programs.answers.cells import Cell, encoded, is_equal, shown, typed
+from cuesta.programs.answers.differences import Difference, of_tables
+from cuesta.programs.answers.differences import difference as difference_of
+from cuesta.programs.answers.digests import digest_of, summary
+from cuesta.programs.answers.pairs import GROUP_MAX, unmatched
+from cuesta.programs.answers.rules import Rules, parse_tolerances
+from cuesta.programs.answers.tables import Form, Table, UnreadableAnswer
 
 CELLS = some.one_of(
     some.none(),
@@ -242,7 +242,7 @@ def test_each_format_of_rows_is_equal_in_any_order(
     first, second = tmp_path / name, tmp_path / "other" / name
     write(first, rows)
     write(second, rows[::-1])
-    form = formats.Form(kind=formats.kind_of(name))
+    form = Form(kind=formats.kind_of(name))
     facts = summary(first, form, Rules())
     assert (facts.columns, facts.rows) == (("k", "v"), 3)
     assert facts.digest == summary(second, form, Rules()).digest
@@ -259,7 +259,7 @@ def test_a_folder_of_parts_is_an_answer(tmp_path: Path) -> None:
         for index, part in enumerate(parts):
             (tmp_path / name / "out.csv" / f"part-{index}.csv").write_text(f"k\n{part}\n")
         (tmp_path / name / "out.csv" / "_SUCCESS").write_text("")
-    form = formats.Form(kind="csv")
+    form = Form(kind="csv")
     answers = [summary(tmp_path / name / "out.csv", form, Rules()) for name in "ab"]
     assert answers[0].digest == answers[1].digest
     assert answers[0].rows == 2
@@ -268,7 +268,7 @@ def test_a_folder_of_parts_is_an_answer(tmp_path: Path) -> None:
 def test_the_place_in_an_array_counts(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(6.0).reshape(3, 2))
     np.save(tmp_path / "b.npy", np.arange(6.0).reshape(3, 2)[::-1])
-    form = formats.Form(kind="npy")
+    form = Form(kind="npy")
     found = difference_of(tmp_path / "b.npy", tmp_path / "a.npy", form, Rules())
     assert found is not None
     assert found.sentence.startswith("in row 1, column '1' is 4, in the reference 0")
@@ -282,7 +282,7 @@ def test_a_structured_array_is_a_table(tmp_path: Path) -> None:
     rows = np.array([(1, 2.0), (3, 4.0)], dtype=[("k", "i8"), ("v", "f8")])
     np.save(tmp_path / "a.npy", rows)
     np.save(tmp_path / "b.npy", rows[::-1])
-    form = formats.Form(kind="npy")
+    form = Form(kind="npy")
     digests = {summary(tmp_path / name, form, Rules()).digest for name in ("a.npy", "b.npy")}
     assert len(digests) == 1
 
@@ -304,15 +304,13 @@ def test_an_answer_that_cannot_be_read_has_a_reason(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UnreadableAnswer, match=message):
-        summary(tmp_path / name, formats.Form(kind=formats.kind_of(name)), Rules())
+        summary(tmp_path / name, Form(kind=formats.kind_of(name)), Rules())
 
 
 def test_bytes_differ_at_a_place(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"one\ntwo\nthree\n")
     (tmp_path / "b.bin").write_bytes(b"one\ntwO\nthree\n")
-    found = difference_of(
-        tmp_path / "b.bin", tmp_path / "a.bin", formats.Form(kind="bytes"), Rules()
-    )
+    found = difference_of(tmp_path / "b.bin", tmp_path / "a.bin", Form(kind="bytes"), Rules())
     assert found is not None
     assert found == Difference(kind="bytes", sentence=found.sentence)
     assert found.sentence.startswith("from byte 6 on (line 2) it has 'O\\nthree\\n'")

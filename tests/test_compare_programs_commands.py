@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cuesta.errors import InputError
-from cuesta.lab.programs.commands import Values, check, environment, parse, uses, words_of
-from cuesta.lab.programs.plan import parse_duration
+from cuesta.programs.commands import Values, check, environment, parse, uses, words_of
+from cuesta.programs.plan import parse_duration
 from programskit import Caller, cases, compare, writes
 
 __all__ = ["compare"]

@@ -11,9 +11,9 @@ import typer
 
 from cuesta.api.options import CACHE_HELP, Option, cache_of, memory_limit, thread_limit
 from cuesta.errors import InputError
-from cuesta.lab.programs.answers.formats import FORMATS
-from cuesta.lab.programs.answers.rules import ORDERS
-from cuesta.lab.programs.plan import REPEATS, ProgramsPlan
+from cuesta.programs.answers.formats import FORMATS
+from cuesta.programs.answers.rules import ORDERS
+from cuesta.programs.plan import REPEATS, ProgramsPlan
 
 HELP = """Hold answers equal: of a workload on several engines, or of any programs.
 
@@ -32,9 +32,9 @@ Exit code: 0 all answers are equal, 1 an answer differs, 2 bad arguments, 3 a pr
 _PROGRAMS, _ANSWERS, _RUNS = "Any programs", "Their answers", "Their runs"
 
 
-def _option(panel: str, *words: str, kind: type = str, help: str, **more: Any) -> Option:  # noqa: A002
+def _option(panel: str, *words: str, kind: type = str, **more: Any) -> Option:
     name = words[-1].removeprefix("--").replace("-", "_")
-    return Option(name=name, words=words, kind=kind, help=help, panel=panel, **more)
+    return Option(name=name, words=words, kind=kind, panel=panel, **more)
 
 
 OPTIONS = (
@@ -124,9 +124,9 @@ def command(context: typer.Context, **values: Any) -> None:
 def _compare(values: Mapping[str, Any]) -> None:
     from cuesta.cli.output import Output
     from cuesta.cli.programs_table import print_programs
-    from cuesta.lab.programs import record
-    from cuesta.lab.programs.commands import parse
-    from cuesta.lab.programs.run import compare_programs
+    from cuesta.programs import record
+    from cuesta.programs.commands import parse
+    from cuesta.programs.run import compare_programs
     from cuesta.report.programs import write_page
 
     programs = parse(values["command"] or ())
@@ -146,9 +146,9 @@ def _plan(values: Mapping[str, Any]) -> ProgramsPlan:
     """The plan of the options. Errors: `InputError`, `EngineMissing`."""
     from fractions import Fraction
 
-    from cuesta.lab.programs import sizes
-    from cuesta.lab.programs.answers.rules import Rules, parse_key, parse_tolerances
-    from cuesta.lab.programs.plan import form_of, parse_duration
+    from cuesta.programs import sizes
+    from cuesta.programs.answers.rules import Rules, parse_key, parse_tolerances
+    from cuesta.programs.plan import form_of, parse_duration
 
     for name, example in (("command", "NAME='...'"), ("answer", "out.csv"), ("output", "DIR")):
         if not values[name]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cuesta.lab.programs.verdicts import TIMED, WRONG
+from cuesta.programs.verdicts import TIMED, WRONG
 from cuesta.report.programs_words import lead, ratio_text, where
 from cuesta.units import format_bytes, format_seconds
 

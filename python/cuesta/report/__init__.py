@@ -10,6 +10,7 @@ made from a record alone.
 
 from __future__ import annotations
 
-from cuesta.report.page import render, write, write_any
+from cuesta.report.page import render, write
+from cuesta.report.records_of_any import write_any
 
 __all__ = ["render", "write", "write_any"]

@@ -11,12 +11,9 @@ from markupsafe import Markup, escape
 
 from cuesta import generated, outputs
 from cuesta.errors import InputError
-from cuesta.report import isolates
 from cuesta.report.blocks import Section
-from cuesta.report.extensions import PROGRAMS_FILE, PROGRAMS_SCHEMA, has_schema, page_writer
 from cuesta.report.records import Group, read_groups
 from cuesta.report.sections import sections
-from cuesta.samples.table import is_batch
 
 
 def write(paths: Sequence[Path], output: Path) -> Path:
@@ -36,25 +33,6 @@ def write(paths: Sequence[Path], output: Path) -> Path:
     if not groups:
         raise InputError(f"report: no run records in {', '.join(str(path) for path in paths)}")
     return put(render(groups), output)
-
-
-def write_any(paths: Sequence[Path], output: Path) -> Path:
-    """Write the report of runs, or of one study, batch of samples or comparison of programs.
-
-    Returns the path of the page.
-
-    Errors: as `write`; `EngineMissing` for a study without the package that draws it.
-    """
-    if len(paths) == 1 and is_batch(paths[0]):
-        origin = "Made by `cuesta report` from the table and the run records of samples."
-        return write_section(isolates.section(paths[0]), output, origin)
-    if len(paths) == 1 and has_schema(paths[0], PROGRAMS_FILE, PROGRAMS_SCHEMA):
-        from cuesta.report.programs import write_page
-
-        generated.check(output)
-        return write_page(paths[0], output)
-    write_record = page_writer(paths[0]) if len(paths) == 1 else None
-    return write_record(paths[0], output) if write_record else write(paths, output)
 
 
 def write_section(section: Section, output: Path, origin: str) -> Path:

@@ -53,7 +53,7 @@ SAMPLES_DRAWN_MAX = 40
 
 def write_page(path: Path, output: Path) -> Path:
     """Write the page of the record at `path`. Errors: `InputError`."""
-    from cuesta.lab.programs import record
+    from cuesta.programs import record
 
     return write_section(section(record.read(path)), output, _ORIGIN)
 

@@ -17,12 +17,12 @@ from cuesta.lab import inputs, leftovers
 from cuesta.lab.child import run_in_child
 from cuesta.lab.folder import AnswerFolder
 from cuesta.lab.observer import Observer, Silent
-from cuesta.lab.programs import judging, record, sizes, tree, verdicts
-from cuesta.lab.programs.commands import Program, Values, environment, words_of
-from cuesta.lab.programs.output import LIMIT_BYTES
-from cuesta.lab.programs.plan import ProgramsPlan, check_plan
-from cuesta.lab.programs.verdicts import Case
 from cuesta.native import native_module
+from cuesta.programs import judging, record, sizes, tree, verdicts
+from cuesta.programs.commands import Program, Values, environment, words_of
+from cuesta.programs.output import LIMIT_BYTES
+from cuesta.programs.plan import ProgramsPlan, check_plan
+from cuesta.programs.verdicts import Case
 
 PRINTED_MAX_BYTES = 64 << 30
 """Most bytes of an answer that a program prints."""

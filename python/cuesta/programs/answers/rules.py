@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cuesta.errors import InputError
-from cuesta.lab.programs.answers.cells import Cell, is_equal
+from cuesta.programs.answers.cells import Cell, is_equal
 
 _TOLERANCE = re.compile(r"([^+]*?(?:e[+-]?\d+)?)(?:\+(.*))?", re.IGNORECASE)
 ANY, IN_ORDER = ORDERS = ("any", "in-order")

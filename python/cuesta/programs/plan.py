@@ -9,10 +9,11 @@ from pathlib import Path, PurePath
 
 from cuesta.errors import InputError
 from cuesta.lab import inputs
-from cuesta.lab.programs import sizes
-from cuesta.lab.programs.answers.formats import BYTES, Form, check_readable, kind_of
-from cuesta.lab.programs.answers.rules import ORDERS, Rules
-from cuesta.lab.programs.commands import Program, check, uses
+from cuesta.programs import sizes
+from cuesta.programs.answers.formats import BYTES, check_readable, kind_of
+from cuesta.programs.answers.rules import ORDERS, Rules
+from cuesta.programs.answers.tables import Form
+from cuesta.programs.commands import Program, check, uses
 from cuesta.trial import is_remote
 
 REPEATS = 6

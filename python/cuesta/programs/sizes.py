@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from cuesta.errors import InputError
-from cuesta.lab.programs.answers import formats
+from cuesta.programs.answers import formats
 
 SIZES_MAX = 20
 

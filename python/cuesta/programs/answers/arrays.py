@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cuesta.lab.programs.answers.cells import Row
-from cuesta.lab.programs.answers.tables import Table, UnreadableAnswer, numbered
-from cuesta.lab.programs.answers.text import plain
-
-if TYPE_CHECKING:
-    from cuesta.lab.programs.answers.formats import Form
+from cuesta.programs.answers.cells import Row
+from cuesta.programs.answers.tables import Form, Table, UnreadableAnswer, numbered
+from cuesta.programs.answers.text import plain
 
 BATCH_ROWS = 1 << 14
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta.errors import EngineMissing, InputError
-from cuesta.lab.programs.answers.tables import Table, UnreadableAnswer
+from cuesta.programs.answers.tables import Form, Table, UnreadableAnswer
 
 CSV, TSV, JSON_LINES, LINES = "csv", "tsv", "jsonl", "lines"
 PARQUET, ARROW, NUMPY, BYTES = "parquet", "arrow", "npy", "bytes"
@@ -28,22 +27,6 @@ _BY_SUFFIX = {
 }
 _PACKAGES = {PARQUET: "pyarrow", ARROW: "pyarrow", NUMPY: "numpy"}
 """By format, the package that reads it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """How to read answers.
-
-    Attributes
-    ----------
-    kind
-        One of `FORMATS`.
-    header
-        Whether the first line of a text names the columns; None to find out.
-    """
-
-    kind: str
-    header: bool | None = None
 
 
 def kind_of(name: str) -> str:
@@ -94,7 +77,7 @@ def files_of(answer: Path) -> list[Path]:
 
 def read(answer: Path, form: Form) -> Table:
     """Read an answer as a table; not for `BYTES`. Errors: `UnreadableAnswer`."""
-    from cuesta.lab.programs.answers import arrays, columns, text
+    from cuesta.programs.answers import arrays, columns, text
 
     files = files_of(answer)
     readers = {

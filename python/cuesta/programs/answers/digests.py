@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.lab.programs.answers import formats
-from cuesta.lab.programs.answers.cells import Row, encoded, shown
-from cuesta.lab.programs.answers.rules import IN_ORDER, Rules
-from cuesta.lab.programs.answers.tables import Table, UnreadableAnswer, aligned
+from cuesta.programs.answers import formats
+from cuesta.programs.answers.cells import Row, encoded, shown
+from cuesta.programs.answers.rules import IN_ORDER, Rules
+from cuesta.programs.answers.tables import Form, Table, UnreadableAnswer, aligned
 
 _MODULUS = 1 << 128
 _CHUNK_BYTES = 1 << 20
@@ -33,7 +33,7 @@ class Summary:
     is_ordered: bool = False
 
 
-def summary(answer: Path, form: formats.Form, rules: Rules) -> Summary:
+def summary(answer: Path, form: Form, rules: Rules) -> Summary:
     """Digest an answer and check its keys. Errors: `UnreadableAnswer`."""
     files = formats.files_of(answer)
     size_bytes = sum(file.stat().st_size for file in files)

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from cuesta import processes
-from cuesta.lab.programs import groups
-from cuesta.lab.programs.output import LIMIT_BYTES, Stream
-from cuesta.lab.programs.watch import Watch
+from cuesta.programs import groups
+from cuesta.programs.output import LIMIT_BYTES, Stream
+from cuesta.programs.watch import Watch
 
 TERM_SECONDS = 3.0
 """Seconds that a program over its limit has between SIGTERM and SIGKILL."""

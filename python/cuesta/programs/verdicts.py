@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cuesta.lab.programs.tree import MEMORY, TIME, Ended
+from cuesta.programs.tree import MEMORY, TIME, Ended
 from cuesta.units import format_bytes, format_seconds
 from cuesta.untrusted import single_line
 

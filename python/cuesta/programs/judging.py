@@ -14,12 +14,12 @@ from typing import Any
 
 from cuesta.errors import InputError
 from cuesta.lab.child import run_in_child
-from cuesta.lab.programs.answers.differences import difference
-from cuesta.lab.programs.answers.digests import Summary, summary
-from cuesta.lab.programs.answers.formats import BYTES, Form, kind_of
-from cuesta.lab.programs.answers.rules import Rules
-from cuesta.lab.programs.answers.tables import UnreadableAnswer
-from cuesta.lab.programs.verdicts import DIFFERENT, EQUAL, REFERENCE, UNREADABLE, UNSTABLE, Case
+from cuesta.programs.answers.differences import difference
+from cuesta.programs.answers.digests import Summary, summary
+from cuesta.programs.answers.formats import BYTES, kind_of
+from cuesta.programs.answers.rules import Rules
+from cuesta.programs.answers.tables import Form, UnreadableAnswer
+from cuesta.programs.verdicts import DIFFERENT, EQUAL, REFERENCE, UNREADABLE, UNSTABLE, Case
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from cuesta.lab.programs.answers.cells import Row, encoded
+from cuesta.programs.answers.cells import Row, encoded
 
 GROUP_MAX = 200
 """Most rows of a group among which the best pairing is searched; larger ones are sorted."""

@@ -11,13 +11,10 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from cuesta.lab.programs.answers.cells import Cell, Row, number, timed, typed
-from cuesta.lab.programs.answers.tables import Table, UnreadableAnswer, checked_names, numbered
-
-if TYPE_CHECKING:
-    from cuesta.lab.programs.answers.formats import Form
+from cuesta.programs.answers.cells import Cell, Row, number, timed, typed
+from cuesta.programs.answers.tables import Form, Table, UnreadableAnswer, checked_names, numbered
 
 _CACHE_MAX = 1 << 16
 """Most texts of cells whose values are remembered."""

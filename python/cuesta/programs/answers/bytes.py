@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cuesta.lab.programs.answers.formats import files_of
+from cuesta.programs.answers.formats import files_of
 
 _CHUNK_BYTES = 1 << 20
 _SHOWN_BYTES = 24

@@ -9,13 +9,13 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from cuesta.lab.programs.answers import formats
-from cuesta.lab.programs.answers.bytes import first_difference
-from cuesta.lab.programs.answers.cells import Row, encoded, is_equal, shown, typed
-from cuesta.lab.programs.answers.digests import check_columns, is_ordered
-from cuesta.lab.programs.answers.pairs import unmatched
-from cuesta.lab.programs.answers.rules import Rules
-from cuesta.lab.programs.answers.tables import Table, aligned
+from cuesta.programs.answers import formats
+from cuesta.programs.answers.bytes import first_difference
+from cuesta.programs.answers.cells import Row, encoded, is_equal, shown, typed
+from cuesta.programs.answers.digests import check_columns, is_ordered
+from cuesta.programs.answers.pairs import unmatched
+from cuesta.programs.answers.rules import Rules
+from cuesta.programs.answers.tables import Form, Table, aligned
 
 CANDIDATES_MAX = 10_000
 """Most rows of the reference among which the most similar one is looked for."""
@@ -75,9 +75,7 @@ class _Pair:
         return [self.columns.index(name) for name in names]
 
 
-def difference(
-    answer: Path, reference: Path, form: formats.Form, rules: Rules
-) -> Difference | None:
+def difference(answer: Path, reference: Path, form: Form, rules: Rules) -> Difference | None:
     """Compare an answer with the reference; None if they are equal.
 
     Memory holds the rows of the reference that have no equal row in the answer. Errors:
@@ -88,7 +86,7 @@ def difference(
         return Difference(kind="bytes", sentence=sentence) if sentence else None
     table, expected_form = formats.read(answer, form), form
     if formats.kind_of(reference.name) not in (form.kind, formats.BYTES):
-        expected_form = formats.Form(kind=formats.kind_of(reference.name), header=form.header)
+        expected_form = Form(kind=formats.kind_of(reference.name), header=form.header)
     expected = formats.read(reference, expected_form)
     check_columns(table, rules)
     return of_tables(table, expected, rules, mixed=expected_form is not form)

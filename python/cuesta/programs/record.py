@@ -13,11 +13,11 @@ from typing import Any
 from cuesta import __version__, machine, untrusted
 from cuesta.errors import CuestaError, EngineError, InputError, VerificationError
 from cuesta.lab import inputs
-from cuesta.lab.programs.commands import Program
-from cuesta.lab.programs.plan import ProgramsPlan
-from cuesta.lab.programs.tree import Ended
-from cuesta.lab.programs.verdicts import TIMED, WRONG, Case
 from cuesta.lab.stats import median_interval, representative
+from cuesta.programs.commands import Program
+from cuesta.programs.plan import ProgramsPlan
+from cuesta.programs.tree import Ended
+from cuesta.programs.verdicts import TIMED, WRONG, Case
 
 SCHEMA = "cuesta.programs/1"
 FILE_NAME = "programs.json"

@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cuesta.lab.programs.answers.cells import Row
+from cuesta.programs.answers.cells import Row
 
 
 class UnreadableAnswer(Exception):
     """An answer cannot be compared; the message is one line without the name of its program."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """How to read answers.
+
+    Attributes
+    ----------
+    kind
+        A format of `cuesta.programs.answers.formats`.
+    header
+        Whether the first line of a text names the columns; None to find out.
+    """
+
+    kind: str
+    header: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
