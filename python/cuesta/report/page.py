@@ -40,7 +40,12 @@ def write_section(section: Section, output: Path, origin: str) -> Path:
 
     Errors: `InputError` when `output` cannot be written.
     """
-    return put(_page(section.question, [section], origin), output)
+    return put(rendered_section(section, origin), output)
+
+
+def rendered_section(section: Section, origin: str) -> str:
+    """A page of one section as HTML text."""
+    return _page(section.question, [section], origin)
 
 
 def put(html: str, output: Path) -> Path:

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from markupsafe import Markup
+
 from cuesta import numerals as n
+from cuesta.report import programs_export, scales, shapes, svg
 from cuesta.report import programs_tables as tables
-from cuesta.report import scales, shapes, svg
 from cuesta.report.blocks import (
     Alert,
     Block,
@@ -24,7 +26,7 @@ from cuesta.report.blocks import (
     SideBySide,
     Table,
 )
-from cuesta.report.page import write_section
+from cuesta.report.page import put, rendered_section, write_section
 from cuesta.report.programs_words import (
     TIMED,
     WRONG,
@@ -52,10 +54,30 @@ SAMPLES_DRAWN_MAX = 40
 
 
 def write_page(path: Path, output: Path) -> Path:
-    """Write the page of the record at `path`. Errors: `InputError`."""
+    """Write the page of the record at `path`; a table or its data by the suffix of `output`.
+
+    Errors: `InputError`.
+    """
     from cuesta.programs import record
 
-    return write_section(section(record.read(path)), output, _ORIGIN)
+    return write_record(record.read(path), output)
+
+
+def write_record(record: Fields, output: Path) -> Path:
+    """Write the page of a record, or another format by the suffix. Errors: `InputError`."""
+    if output.suffix in programs_export.SUFFIXES:
+        return put(programs_export.exported(record, output.suffix), output)
+    return write_section(section(record), output, _ORIGIN)
+
+
+def framed(record: Fields) -> str:
+    """The page in a frame, for a cell of a notebook."""
+    page = rendered_section(section(record), _ORIGIN)
+    return str(
+        Markup('<iframe srcdoc="{}" width="100%" height="700" style="border:0"></iframe>').format(
+            page
+        )
+    )
 
 
 def section(record: Fields) -> Section:
