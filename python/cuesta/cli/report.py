@@ -20,14 +20,19 @@ def _report(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Answer folders, folders of them, run.json or compare.json files; or a study, or "
-            "a folder of samples.",
+            help="Answer folders, folders of them, run.json or compare.json files; or one study, "
+            "comparison of programs, or folder of samples.",
             show_default=False,
         ),
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="The page to write."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The page to write; of a comparison of programs also .md, .tex or .csv.",
+        ),
     ] = Path("report.html"),
 ) -> None:
     from cuesta.report import write_any
