@@ -30,6 +30,9 @@ shortest files are at the end, so that no process waits long for the other.
 JAVA_TOOL_OPTIONS = "-XX:TieredStopAtLevel=1"
 """JVMs of tests live for seconds: the optimizing compiler would only take cores."""
 
+os.environ["CUESTA_CONFIG"] = "none"
+"""Settings of who runs the tests change no test."""
+
 SOAK = bool(os.environ.get("CUESTA_SOAK"))
 
 if not SOAK:

@@ -23,8 +23,9 @@ from labkit import ROOT
 
 JOBS: tuple[type[Run] | type[Compare], ...] = (Run, Compare)
 STUB = ROOT / "python" / "cuesta" / "__init__.pyi"
-ONLY_TYPED = {"json", "help", "samples"}
-"""Options that print, where a call returns instead, and a sheet, where calls are in a loop."""
+ONLY_TYPED = {"json", "help", "samples", "quiet", "verbose", "log_file", "timestamps"}
+"""Options that print, where a call returns and logs by `logging`, and a sheet of samples, where
+calls are in a loop."""
 
 
 def typed_words(command: str, workload: str) -> set[str]:

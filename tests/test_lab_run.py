@@ -36,6 +36,8 @@ class Listener:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
+    def detail(self, text: str) -> None: ...
+
     def stage(self, name: str) -> None:
         self.stages.append(name)
 

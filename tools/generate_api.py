@@ -17,9 +17,9 @@ from pathlib import Path
 
 from cuesta import api
 from cuesta.api import calls
+from cuesta.api.declared import Option
 from cuesta.api.jobs import Compare, Run
 from cuesta.api.keywords import keywords
-from cuesta.api.options import Option
 from cuesta.api.wording import PROGRESS, default_text, help_text, type_text
 from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
 

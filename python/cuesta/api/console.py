@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, TextIO
 
 from cuesta.untrusted import harmless
@@ -16,11 +17,28 @@ _NO_CURSOR = ("dumb", "unknown")
 """Values of TERM of terminals without escape sequences."""
 
 
-class Console:
-    """Standard output, or standard error, as it is when something is printed."""
+def utc_now() -> str:
+    """Return the time, as lines begin with it: `2026-01-31T23:59:59Z`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
-    def __init__(self, *, stderr: bool = False) -> None:
+
+class Console:
+    """Standard output, or standard error, as it is when something is printed.
+
+    Attributes
+    ----------
+    has_times
+        Whether each printed line begins with the time.
+    is_quiet
+        Whether lines are dropped.
+    """
+
+    def __init__(
+        self, *, stderr: bool = False, has_times: bool = False, is_quiet: bool = False
+    ) -> None:
         self._stderr = stderr
+        self.has_times = has_times
+        self.is_quiet = is_quiet
 
     @property
     def stream(self) -> TextIO:
@@ -39,7 +57,8 @@ class Console:
 
     def print(self, line: str) -> None:
         """Print a line, without control characters that untrusted words may contain."""
-        self.stream.write(f"{harmless(line)}\n")
+        if not self.is_quiet:
+            self.stream.write(f"{self._time()}{harmless(line)}\n")
 
     def bold(self, text: str) -> str:
         """`text` in bold."""
@@ -64,7 +83,12 @@ class Console:
         """
         from rich.console import Console as RichConsole
 
-        return RichConsole(stderr=self._stderr, highlight=False, markup=False, emoji=False)
+        return RichConsole(
+            stderr=self._stderr, highlight=False, markup=False, emoji=False, quiet=self.is_quiet
+        )
+
+    def _time(self) -> str:
+        return f"{utc_now()} " if self.has_times else ""
 
     def _styled(self, code: int, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.has_style else text

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from cuesta.api.declared import ONE_ENGINE, SEVERAL_ENGINES, Option
 from cuesta.api.keywords import Request
 from cuesta.api.options import (
-    ONE_ENGINE,
-    SEVERAL_ENGINES,
-    Option,
     make_plan,
     make_trial,
     memory_limit,

@@ -16,13 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.api.answer import Answer, PathText
-from cuesta.api.options import Common, Option, checked, options
+from cuesta.api.declared import Option
+from cuesta.api.options import Common, checked, options
 from cuesta.errors import CuestaError, InputError
 from cuesta.workloads import Workload
 
-ONLY_TYPED = frozenset({"json", "first_mates", "second_mates", "single_reads", "samples"})
-"""Options of the command line alone: a call returns the record, the keywords `pairs` and `singles`
-replace -1, -2 and -s, and a loop over calls replaces a sheet of samples."""
+ONLY_TYPED = frozenset({
+    "json", "first_mates", "second_mates", "single_reads", "samples", "quiet", "verbose",
+    "log_file", "timestamps",
+})  # fmt: skip
+"""Options of the command line alone: a call returns the record and logs by `logging`, the keywords
+`pairs` and `singles` replace -1, -2 and -s, and a loop over calls replaces a sheet of samples."""
 
 Input = PathText | Answer
 """An input of a workload: a path, or the main file of an answer."""
@@ -63,7 +67,7 @@ def read(
     """
     known = keywords(workload, engines)
     inputs = [_input(value) for value in _inputs(values_by_keyword["inputs"])]
-    values: dict[str, Any] = {each.name: each.default for each in options(workload, engines)}
+    values: dict[str, Any] = {each.name: each.untyped for each in options(workload, engines)}
     words: list[str] = []
     for keyword, value in values_by_keyword.items():
         if keyword == "inputs":
@@ -75,7 +79,7 @@ def read(
             values[option.name] = _converted(keyword, option, value)
             words += typed(option, values[option.name])
     with in_words_of_python(workload, engines):
-        input_paths, parameters, common = checked(workload, values | {"inputs": inputs})
+        input_paths, parameters, common = checked(workload, engines, values | {"inputs": inputs})
     line = ("cuesta", command, workload.name, *inputs, *words)
     return Request(
         workload=workload.name,

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from cuesta.api.console import Console
+from cuesta.api.logged import Logged
 from cuesta.api.progress import make_observer
 from cuesta.lab.observer import Observer, Silent
 from cuesta.units import format_bytes, format_rate, format_seconds
@@ -18,10 +19,14 @@ UPDATE_SECONDS = 0.2
 
 
 def observer_here(wanted: bool) -> Observer:
-    """Return the observer for a notebook, a terminal, or a file of plain lines."""
-    if not wanted:
-        return Silent()
-    return NotebookObserver() if _is_notebook() else make_observer(Console(stderr=True))
+    """Return the observer for a notebook, a terminal, or a file of plain lines.
+
+    What it observes is logged too, where the caller has imported `logging`.
+    """
+    observer: Observer = Silent()
+    if wanted:
+        observer = NotebookObserver() if _is_notebook() else make_observer(Console(stderr=True))
+    return Logged(observer) if "logging" in sys.modules else observer
 
 
 def _is_notebook() -> bool:
@@ -50,6 +55,9 @@ class NotebookObserver:
         self._stage = name
         self._started = time.monotonic()
         self._show("")
+
+    def detail(self, text: str) -> None:
+        """Show nothing: `logging` has the details."""
 
     def progress(self, done: int, total: int) -> None:
         """Move the bar, not too often."""

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta.api import genes, read_pairs
-from cuesta.engines import ENGINE_NAMES
+from cuesta.api.declared import (
+    WORKLOAD_PANEL,
+    Option,
+    common_options,
+)
+from cuesta.api.settings import filled, naming
+from cuesta.api.verbosity import NORMAL, Verbosity
+from cuesta.config.layers import Chosen
 from cuesta.errors import InputError
-from cuesta.lab.verify import FULL, LEVELS
+from cuesta.lab.verify import FULL
 from cuesta.trial import Trial, is_path
 from cuesta.units import format_bytes, parse_size
 from cuesta.workloads import Parameter, Workload
 
 if TYPE_CHECKING:
     from cuesta.lab.plan import Plan
-
-WORKLOAD_PANEL = "Workload"
-ENGINE_PANEL = "Engine and machine"
-OUTPUT_PANEL = "Measuring and output"
 
 _TYPES: dict[str, type] = {"float": float, "int": int, "flag": bool}
 """Python types of values, by the type of a parameter; text where there is none."""
@@ -35,60 +38,6 @@ _READ_FILE_OPTIONS = {"-1": "first_mates", "-2": "second_mates", "-s": "single_r
 """Names in the signature of the options that take files of read pairs, and of single reads."""
 THREADS_MAX = 1024
 _CACHES = {"": "as-is", "input": "input-dropped", "machine": "machine-dropped"}
-CACHE_HELP = (
-    "Run cold: before every repeat drop the input's pages from the page cache, or with "
-    "--cold=machine (root only) empty the whole cache."
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Option:
-    """An option of the command line.
-
-    Attributes
-    ----------
-    name
-        Its key among the values.
-    words
-        Words to type, e.g. `-o` and `--output`.
-    kind
-        Type of a value; `bool` for a flag, which takes none.
-    default
-        Its value where it is not given; an option without one may be `required`.
-    many
-        Whether it may be repeated; its value is a list then, or None.
-    alone
-        Value of the word alone, of an option that otherwise takes its value after `=`.
-    shown
-        The default as help shows it, where it is no value.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    kind: type
-    help: str
-    panel: str
-    default: Any = None
-    required: bool = False
-    many: bool = False
-    alone: str = ""
-    metavar: str | None = None
-    shown: str | bool = True
-    choices: tuple[str, ...] = ()
-
-
-def _engine_option(name: str, default: str, text: str) -> Option:
-    return Option(
-        name="engines", words=(f"--{name}",), kind=str, help=text, panel=ENGINE_PANEL,
-        default=default,
-    )  # fmt: skip
-
-
-ONE_ENGINE = _engine_option("engine", "native", f"Engine to run on: {', '.join(ENGINE_NAMES)}.")
-SEVERAL_ENGINES = _engine_option(
-    "engines", "native,spark,array", "Engines, separated by commas."
-)  # fmt: skip
-"""The options that choose the engine of `run`, and the engines of `compare`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,27 +57,33 @@ class Common:
     json: bool
     verify: str = FULL
     names: str | None = None
+    settings: tuple[Chosen, ...] = ()
+    engine_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    verbosity: Verbosity = NORMAL
 
 
 Body = Callable[[Workload, tuple[str, ...], dict[str, object], Common], None]
 """The body of a command, called with its checked options."""
 
 
-def make_command(workload: Workload, body: Body) -> Callable[..., None]:
+def make_command(workload: Workload, engines: Option, body: Body) -> Callable[..., None]:
     """A function of the values of `options`, and of `inputs`, that checks them and calls `body`."""
 
     def command(**values: Any) -> None:
-        body(workload, *checked(workload, values))
+        inputs, parameters, common = checked(workload, engines, values)
+        with naming(common.settings):
+            body(workload, inputs, parameters, common)
 
     return command
 
 
 def checked(
-    workload: Workload, values: Mapping[str, Any]
+    workload: Workload, engines: Option, values: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], dict[str, object], Common]:
     """Return the inputs, parameters and shared options that the values of `options` select.
 
-    Errors: `InputError` naming the option that is wrong.
+    Options that nobody typed have their settings. Errors: `InputError` naming the option that is
+    wrong.
     """
     parameters = {
         parameter.name: values[_key(parameter)] for parameter in genes.parameters_of(workload)
@@ -140,8 +95,11 @@ def checked(
     parameters, names = workload.split_gene_names(parameters)
     known = workload.check(parameters)
     workload.check_inputs(inputs)
-    common = _common(values)
-    return inputs, known, replace(common, names=names and absolute(names))
+    complete = filled(values, [engines, *common_options()])
+    with naming(complete.settings):
+        common = _common(complete.values)
+    common = replace(common, names=names and absolute(names), settings=complete.settings)
+    return inputs, known, replace(common, engine_settings=complete.engine_options)
 
 
 def options(workload: Workload, engines: Option) -> list[Option]:
@@ -150,7 +108,7 @@ def options(workload: Workload, engines: Option) -> list[Option]:
         *_read_file_options(workload),
         *map(_workload_option, genes.parameters_of(workload)),
     ]
-    return [*workload_options, engines, *_common_options()]
+    return [*workload_options, engines, *common_options()]
 
 
 def inputs_required(workload: Workload) -> bool:
@@ -221,62 +179,6 @@ def _key(parameter: Parameter) -> str:
     return f"parameter_{parameter.name}"
 
 
-def _common_options() -> list[Option]:
-    """The options that all workloads share."""
-    return [
-        _engine("--threads", kind=int, help="Cores to use.", shown="all this process may use"),
-        _engine(
-            "--memory", metavar="SIZE", shown="half of the machine's memory",
-            help="Hard limit, such as 8GiB or 500MB; work that does not fit goes to --scratch.",
-        ),
-        _engine(
-            "--scratch", kind=Path, metavar="DIR", shown="next to the output",
-            help="Folder for what does not fit in memory.",
-        ),
-        _engine("--master", metavar="URL", help="Spark master.", shown="local[THREADS]"),
-        _engine("--ranks", kind=int, metavar="N", help="MPI ranks.", shown="as --threads"),
-        _engine(
-            "--kernels", metavar="native|numpy|c",
-            help="Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi.",
-            shown="native",
-        ),
-        _engine(
-            "--engine-option", many=True, metavar="KEY=VALUE",
-            help="Setting of the engine; may be repeated.",
-        ),
-        _engine("--seed", kind=int, help="Seed of whatever is drawn at random.", default=0),
-        _measure(
-            "--repeat", kind=int, metavar="N", help="Run so often and give the median.", default=1
-        ),
-        _measure("--cold", metavar="[=machine]", help=CACHE_HELP, default="", alone="input"),
-        _measure(
-            "-o", "--output", kind=Path, metavar="DIR", help="Answer folder to make.", required=True
-        ),
-        _measure(
-            "--verify", metavar="|".join(LEVELS), choices=LEVELS, default=FULL,
-            help="How much of the answer to hold against its input by another method.",
-        ),
-        _measure("--overwrite", kind=bool, help="Replace an answer that is there.", default=False),
-        _measure(
-            "--json", kind=bool, help="Print the record on stdout, all else on stderr.",
-            default=False,
-        ),
-    ]  # fmt: skip
-
-
-def _engine(*words: str, kind: type = str, help: str, **more: Any) -> Option:  # noqa: A002
-    return _shared(words, kind, help=help, panel=ENGINE_PANEL, **more)
-
-
-def _measure(*words: str, kind: type = str, help: str, **more: Any) -> Option:  # noqa: A002
-    return _shared(words, kind, help=help, panel=OUTPUT_PANEL, **more)
-
-
-def _shared(words: tuple[str, ...], kind: type, **more: Any) -> Option:
-    name = words[-1].removeprefix("--").replace("-", "_")
-    return Option(name=name, words=words, kind=kind, **more)
-
-
 def _common(values: Mapping[str, Any]) -> Common:
     """The shared options in their own types. Errors: `InputError` naming the option."""
     return Common(
@@ -292,6 +194,12 @@ def _common(values: Mapping[str, Any]) -> Common:
         overwrite=values["overwrite"],
         json=values["json"],
         verify=values["verify"],
+        verbosity=Verbosity(
+            quiet=values["quiet"],
+            verbose=values["verbose"],
+            timestamps=values["timestamps"],
+            log_file=values["log_file"],
+        ),
     )
 
 
@@ -343,16 +251,21 @@ def cache_of(word: str) -> str:
 def make_trial(
     workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
 ) -> Trial:
-    """The trial that the options ask for, on the first of the engines."""
+    """The trial that the options ask for, on the first of the engines.
+
+    Settings of an engine are in it where it is the only engine; else they are in the plan.
+    """
+    engine = common.engines[0]
+    defaults = common.engine_settings.get(engine, {}) if len(common.engines) == 1 else {}
     return Trial(
         workload=workload.name,
-        engine=common.engines[0],
+        engine=engine,
         inputs=inputs,
         parameters=parameters,
         threads=common.threads,
         memory_bytes=common.memory_bytes,
         seed=common.seed,
-        engine_options=common.engine_options,
+        engine_options={**defaults, **common.engine_options},
         names=common.names,
     )
 
@@ -380,4 +293,6 @@ def make_plan(common: Common, command: tuple[str, ...]) -> Plan:
         verify=common.verify,
         command=command,
         startup_seconds=age_seconds() if command else 0.0,
+        settings=tuple(setting.record() for setting in common.settings),
+        engine_settings=common.engine_settings,
     )

@@ -20,16 +20,19 @@ BAR_AFTER_SECONDS = 0.2
 """Seconds that a stage runs before it has a bar."""
 
 
-def make_observer(console: Console) -> PlainObserver | TerminalObserver:
-    """Return the observer that suits the stream of `console`."""
-    return TerminalObserver(console) if console.is_terminal else PlainObserver(console)
+def make_observer(console: Console, *, details: bool = False) -> PlainObserver | TerminalObserver:
+    """Return the observer that suits the stream of `console`; `details` has it show these too."""
+    if console.is_terminal and not console.has_times:
+        return TerminalObserver(console, details=details)
+    return PlainObserver(console, details=details)
 
 
 class PlainObserver:
     """Plain lines, for files and pipes."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, details: bool = False) -> None:
         self._console = console
+        self._details = details
         self._stage = ""
         self._said = time.monotonic()
         self._pace = Pace()
@@ -44,6 +47,11 @@ class PlainObserver:
         self._said = time.monotonic()
         self._pace = Pace()
         self._console.print(name)
+
+    def detail(self, text: str) -> None:
+        """Print a line where details are requested."""
+        if self._details:
+            self.note(text)
 
     def progress(self, done: int, total: int) -> None:
         """Print a line every `LINE_SECONDS`, with rate and remaining time."""
@@ -83,8 +91,9 @@ class TerminalObserver:
     It has the stage's name, and after `BAR_AFTER_SECONDS` a bar, the rate and the remaining time.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, details: bool = False) -> None:
         self._console = console
+        self._details = details
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._bar: Progress | None = None
@@ -106,6 +115,11 @@ class TerminalObserver:
         self._timer = threading.Timer(BAR_AFTER_SECONDS, self._show, (name,))
         self._timer.daemon = True
         self._timer.start()
+
+    def detail(self, text: str) -> None:
+        """Print a line where details are requested."""
+        if self._details:
+            self.note(text)
 
     def progress(self, done: int, total: int) -> None:
         """Move the bar."""

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cuesta.api.declared import Option
 from cuesta.api.keywords import keywords
-from cuesta.api.options import Option
 from cuesta.engines import ENGINE_NAMES
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 

@@ -81,6 +81,10 @@ class Speaker:
         """Send the name of the stage that begins."""
         self.send(OBSERVED, "stage", (name,))
 
+    def detail(self, text: str) -> None:
+        """Send a sentence of detail."""
+        self.send(OBSERVED, "detail", (text,))
+
     def progress(self, done: int, total: int) -> None:
         """Send the progress of the stage."""
         self.send(OBSERVED, "progress", (done, total))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from cuesta import python_path, ranks
-from cuesta.cli import plain, streams
+from cuesta.cli import plain, streams, verbosity
 from cuesta.errors import CuestaError, Defect, EngineError
 from cuesta.machine import raise_limit_of_files
 from cuesta.untrusted import single_line
@@ -40,14 +40,23 @@ def main() -> None:
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _terminate)
     if ranks.rank() > 0:
-        sys.exit(streams.flushed(_other_rank(sys.argv[1:])))
+        sys.exit(streams.flushed(_other_rank(verbosity.words(sys.argv[1:]))))
     sys.exit(streams.flushed(call(sys.argv[1:])))
 
 
 def call(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit code. Errors go to stderr as one line."""
     try:
-        result = _run(arguments)
+        return _call(arguments)
+    finally:
+        verbosity.release()
+
+
+def _call(arguments: Sequence[str]) -> int:
+    try:
+        chosen, words = verbosity.split(arguments)
+        verbosity.adopt(chosen, ("cuesta", *arguments))
+        result = _run(words)
     except CuestaError as error:
         return _fail(str(error), error.exit_code)
     except Terminated as ended:
@@ -87,7 +96,7 @@ def _other_rank(arguments: Sequence[str]) -> int:
     `srun` starts programs without MPI on each node as well, so that `run` on another engine is
     refused only where `mpirun` started this process: all its ranks would write the same answer.
     """
-    if "mpi" not in " ".join(arguments).replace("=", " ").split() or arguments[:1] != ["run"]:
+    if not _serves_mpi(arguments):
         writes = arguments[:1] in (["run"], ["compare"]) and not _HELP.intersection(arguments)
         if not (writes and ranks.is_of_mpirun()):
             return call(arguments)
@@ -105,12 +114,28 @@ def _other_rank(arguments: Sequence[str]) -> int:
         return _fail(str(error), error.exit_code)
 
 
+def _serves_mpi(arguments: Sequence[str]) -> bool:
+    """Whether a command line is a run on engine `mpi`, as it is typed or as settings have it."""
+    if arguments[:1] != ["run"]:
+        return False
+    words = " ".join(arguments).replace("=", " ").split()
+    if "mpi" in words or "--engine" in words:
+        return "mpi" in words
+    from cuesta.config.layers import effective
+
+    try:
+        setting = effective("run").get("run.engine")
+    except CuestaError:
+        return False  # The run itself reports it.
+    return setting is not None and setting.value == "mpi"
+
+
 def _fail(message: str, exit_code: int) -> int:
     if exit_code in (EngineError.exit_code, Defect.exit_code):
         message += python_path.remark()
     line = single_line(" ".join(message.split()))
     if line:
-        sys.stderr.write(f"cuesta: {line}\n")
+        sys.stderr.write(f"{verbosity.error_line(line)}\n")
     return exit_code
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuesta.cli.cluster_options import PlanOptions, with_options
+from cuesta.cli.verbosity import messages
 
 if TYPE_CHECKING:
     from cuesta.cluster.folder import ClusterFolder
@@ -88,7 +89,7 @@ def _submit(options: PlanOptions) -> None:
 
 def _note(sentence: str) -> None:
     """Print a line between the lines of the command."""
-    typer.echo(f"cuesta: {sentence}", err=True)
+    messages().print(f"cuesta: {sentence}")
 
 
 def _status(

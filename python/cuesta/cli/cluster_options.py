@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -99,6 +100,7 @@ class PlanOptions:
 
     def plan(self) -> ClusterPlan:
         """Return the plan of the options. Errors: `InputError`."""
+        from cuesta.cli.cluster_command import with_engine
         from cuesta.cluster import settings
         from cuesta.units import parse_size
 
@@ -126,7 +128,7 @@ class PlanOptions:
             store_under=self.under and str(Path(self.under).absolute()),
             preset=self.preset,
             sets=settings.parse_sets(self.sets or []),
-            command=tuple(self.command or ()),
+            command=with_engine(tuple(self.command or ())),
         )
 
 
@@ -134,7 +136,7 @@ def with_options(function: Callable[[PlanOptions], None], *, command: bool) -> C
     """A command with the options as its signature, and with `-- COMMAND` where it takes one."""
 
     def call(**options: Any) -> None:
-        function(PlanOptions(**options))
+        function(complete(options))
 
     left_out = set() if command else {"command", "wait"}
     hints = get_type_hints(PlanOptions, include_extras=True)
@@ -142,8 +144,8 @@ def with_options(function: Callable[[PlanOptions], None], *, command: bool) -> C
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            annotation=hints[field.name],
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=_untyped(hints[field.name], field.default),
+            default=None,
         )
         for field in fields(PlanOptions)
         if field.name not in left_out
@@ -152,3 +154,42 @@ def with_options(function: Callable[[PlanOptions], None], *, command: bool) -> C
     call.__annotations__ = hints
     call.__doc__ = function.__doc__
     return call
+
+
+_WORDS = {"start": "starter", "with": "services", "set": "sets"}
+"""By name of a setting `cluster.NAME`, the option that has another name here."""
+
+
+def complete(typed: Mapping[str, Any]) -> PlanOptions:
+    """Return the options, with settings and defaults for those that nobody typed.
+
+    A `--set` that is typed wins over the same key of a file. Errors: `InputError` for a setting
+    that is wrong.
+    """
+    from cuesta.config.known import SETS, option_name
+    from cuesta.config.layers import effective
+
+    values = {name: value for name, value in typed.items() if value is not None}
+    sets: list[str] = []
+    for setting in effective("cluster").values():
+        word = setting.name.removeprefix("cluster.")
+        if setting.name.startswith(f"{SETS}."):
+            sets.append(f"{option_name(setting.name)}={setting.value}")
+        else:
+            values.setdefault(_WORDS.get(word, word), setting.value)
+    return PlanOptions(**values | ({"sets": [*sets, *values.get("sets", [])]} if sets else {}))
+
+
+def setting_name(field: str) -> str:
+    """Return the name of the setting of a field of `PlanOptions`."""
+    words = {name: word for word, name in _WORDS.items()}
+    return f"cluster.{words.get(field, field)}"
+
+
+def _untyped(hint: Any, default: object) -> Any:
+    """The annotation of an option whose value is None until it is typed; help has its default."""
+    kind, declared = get_args(hint)
+    declared = copy(declared)
+    if default not in (None, "", False):
+        declared.show_default = str(default)
+    return Annotated[kind if default is None else kind | None, declared]

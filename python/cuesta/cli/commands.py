@@ -15,7 +15,7 @@ from cuesta.errors import InputError
 
 COMMANDS = (
     "run", "compare", "verify", "assess", "data", "store", "cluster", "study", "report", "explain",
-    "model", "advise", "doctor",
+    "model", "advise", "config", "doctor",
 )  # fmt: skip
 """Modules of this package and commands of `products`, in the order that help lists them."""
 
@@ -90,8 +90,20 @@ def _options(
             "--version", help="Print the version and leave.", callback=_show_version, is_eager=True
         ),
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show errors and results alone.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show details of every step.")
+    ] = False,
+    log_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also append all details to a file.")
+    ] = None,
+    timestamps: Annotated[
+        bool, typer.Option("--timestamps", help="Begin lines on stderr with the time, in UTC.")
+    ] = False,
 ) -> None:
-    """Options before any subcommand."""
+    """Options before any subcommand; `cuesta.cli.verbosity` reads the last four."""
 
 
 def _usage_text(error: typer.TyperException) -> str:

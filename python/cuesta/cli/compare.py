@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuesta.api.options import SEVERAL_ENGINES, Common, make_plan, make_trial
+from cuesta.api.declared import SEVERAL_ENGINES
+from cuesta.api.options import Common, make_plan, make_trial
 from cuesta.workloads import Workload
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def body(
     workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
 ) -> None:
     """Run a trial on several engines, print the comparison and write the report."""
+    from cuesta.cli import verbosity
     from cuesta.cli.output import Output
     from cuesta.cli.tables import print_comparison
     from cuesta.engines import get_engine
@@ -50,6 +52,7 @@ def body(
     engines = [get_engine(name) for name in common.engines]
     trial = make_trial(workload, inputs, parameters, common)
     plan = make_plan(common, ("cuesta", *sys.argv[1:]))
+    verbosity.adopt(common.verbosity, plan.command)
     with Output(as_json=common.json) as output:
         result = compare(engines, trial, plan, output.observer)
     output.print_json(result)

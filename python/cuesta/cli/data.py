@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuesta.cli.verbosity import messages
+
 if TYPE_CHECKING:
     from cuesta.data.make import Kind, Option
     from cuesta.data.registry import Progress
@@ -92,7 +94,7 @@ def get_dataset(
     wanted = dataset(name)
     with _download_bar(name) as progress:
         paths = obtain(wanted, cache_folder(), progress)
-    typer.echo(f"{name}: {', '.join(wanted.sizes)}; {wanted.licence}", err=True)
+    messages().print(f"{name}: {', '.join(wanted.sizes)}; {wanted.licence}")
     for path in paths:
         typer.echo(str(copy_out(path, output) if output else path))
 
@@ -109,9 +111,7 @@ def _download_bar(name: str) -> Iterator[Progress]:
         TransferSpeedColumn,
     )
 
-    from cuesta.api.console import Console
-
-    console = Console(stderr=True).rich()
+    console = messages().rich()
     columns = (
         TextColumn("getting {task.description}", markup=False),
         BarColumn(),
@@ -144,7 +144,7 @@ def _maker(kind: Kind) -> Callable[..., None]:
         ]
         size = answer.get("bytes")
         known += [format_bytes(size)] if isinstance(size, int) else []
-        typer.echo(f"{kind.name}: {', '.join([*known, seconds])}", err=True)
+        messages().print(f"{kind.name}: {', '.join([*known, seconds])}")
         typer.echo(str(output))
 
     parameters = [_parameter(option) for option in kind.options]

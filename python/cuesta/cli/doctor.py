@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuesta.cli.verbosity import messages
+
 if TYPE_CHECKING:
     from cuesta.allotment import Allotment
     from cuesta.engines import Engine
@@ -303,8 +305,8 @@ def _measure(scratch: Path, as_json: bool) -> int:
         typer.echo(json.dumps(asdict(measured) | {"scaling": measured.scaling()}, indent=2))
     else:
         _print_ceilings(measured)
-    typer.echo(f"kept in {ceilings.cache_file()}", err=True)
-    make_archive(lambda what: typer.echo(f"making {what}", err=True))
+    messages().print(f"kept in {ceilings.cache_file()}")
+    make_archive(lambda what: messages().print(f"making {what}"))
     return 0
 
 
@@ -317,7 +319,7 @@ def engines_with_limits() -> list[Engine]:
 
 
 def _announce(text: str) -> None:
-    typer.echo(f"measuring {text}", err=True)
+    messages().print(f"measuring {text}")
 
 
 def _print_ceilings(measured: Ceilings) -> None:

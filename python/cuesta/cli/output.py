@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import Any
 
 from cuesta.api.console import Console
-from cuesta.api.progress import make_observer
+from cuesta.api.verbosity import current
+from cuesta.cli import verbosity
 from cuesta.cli.streams import is_unicode
 
 
@@ -25,8 +26,8 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self.console = Console(stderr=as_json)
-        self.observer = make_observer(Console(stderr=True))
+        self.console = Console(stderr=as_json, is_quiet=as_json and current().quiet)
+        self.observer = verbosity.observer()
 
     def __enter__(self) -> Output:
         return self

@@ -1,4 +1,4 @@
-"""Reads plain command lines of `run` or `compare`, in a twentieth of Typer's time.
+"""Reads plain command lines of `run` or `compare`, and `--version`, in a twentieth of Typer's time.
 
 Typer reads all others (help, completion, an unknown word, a value that does not fit), so that one
 place explains and refuses.
@@ -7,22 +7,30 @@ place explains and refuses.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from cuesta.api.options import Option, inputs_required, make_command, options
+from cuesta import __version__
+from cuesta.api.declared import Option
+from cuesta.api.options import inputs_required, make_command, options
 from cuesta.trial import STANDARD_INPUT
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
+VERSION = "--version"
 COMMANDS = ("run", "compare")
 """Modules of this package with an `ENGINES` option and a `body`."""
 
 
 def command(arguments: Sequence[str]) -> Callable[[], None] | None:
     """Return the call of the command line, or None where it is not plain."""
-    if len(arguments) < 3 or "_CUESTA_COMPLETE" in os.environ:
+    if "_CUESTA_COMPLETE" in os.environ:
+        return None
+    if list(arguments) == [VERSION]:
+        return _print_version
+    if len(arguments) < 3:
         return None
     name, workload_name, *words = arguments
     if name not in COMMANDS or workload_name not in WORKLOAD_NAMES:
@@ -32,13 +40,17 @@ def command(arguments: Sequence[str]) -> Callable[[], None] | None:
     values = parse(options(workload, module.ENGINES), words)
     if values is None or (inputs_required(workload) and not values["inputs"]):
         return None
-    return partial(make_command(workload, module.body), **values)
+    return partial(make_command(workload, module.ENGINES, module.body), **values)
+
+
+def _print_version() -> None:
+    sys.stdout.write(f"cuesta {__version__}\n")
 
 
 def parse(known: Sequence[Option], words: Sequence[str]) -> dict[str, Any] | None:
     """The value of every option and the list of `inputs`, or None where they are not plain."""
     by_word = {word: each for each in known for word in each.words}
-    values: dict[str, Any] = {each.name: each.default for each in known}
+    values: dict[str, Any] = {each.name: each.untyped for each in known}
     inputs: list[str] = []
     rest = iter(words)
     for word in rest:

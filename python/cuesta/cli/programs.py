@@ -9,7 +9,8 @@ from typing import Any
 
 import typer
 
-from cuesta.api.options import CACHE_HELP, Option, cache_of, memory_limit, thread_limit
+from cuesta.api.declared import CACHE_HELP, Option
+from cuesta.api.options import cache_of, memory_limit, thread_limit
 from cuesta.errors import InputError
 from cuesta.programs.answers.formats import FORMATS
 from cuesta.programs.answers.rules import ORDERS

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from cuesta.api.options import ONE_ENGINE, Common, make_plan, make_trial, single_engine
+from cuesta.api.declared import ONE_ENGINE
+from cuesta.api.options import Common, make_plan, make_trial, single_engine
 from cuesta.workloads import Workload
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def body(
     workload: Workload, inputs: tuple[str, ...], parameters: dict[str, object], common: Common
 ) -> None:
     """Run a trial and print its result."""
+    from cuesta.cli import verbosity
     from cuesta.cli.output import Output
     from cuesta.cli.tables import print_run
     from cuesta.engines import get_engine
@@ -37,6 +39,7 @@ def body(
     engine = get_engine(single_engine(common))
     trial = make_trial(workload, inputs, parameters, common)
     plan = make_plan(common, ("cuesta", *sys.argv[1:]))
+    verbosity.adopt(common.verbosity, plan.command)
     with Output(as_json=common.json) as output:
         record = run_trial(engine, trial, plan, output.observer)
     output.print_json(record)

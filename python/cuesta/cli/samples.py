@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuesta.api.options import WORKLOAD_PANEL, Option
+from cuesta.api.declared import WORKLOAD_PANEL, Option
 from cuesta.errors import (
     CuestaError,
     Defect,

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from cuesta.api.options import Body, Option, inputs_required, make_command, options
+from cuesta.api.declared import Option
+from cuesta.api.options import Body, inputs_required, make_command, options
 from cuesta.cli import samples
 from cuesta.workloads import WORKLOAD_NAMES, Workload, get_workload
 
@@ -21,7 +22,7 @@ def add_workloads(
     for name in WORKLOAD_NAMES:
         workload = get_workload(name)
         workload_options = options(workload, engines)
-        made = make_command(workload, body)
+        made = make_command(workload, engines, body)
         if has_samples and workload.paired_parameter:
             workload_options = [samples.SAMPLES, *workload_options]
             made = samples.or_samples(workload, made)
@@ -95,20 +96,21 @@ def _argument(workload: Workload) -> inspect.Parameter:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    choices = list(option.choices)
+    choices, default = list(option.choices), option.untyped
+    is_hidden = default is None and option.default is not None
     declared = typer.Option(
         *option.words,
         help=option.help,
         metavar=option.metavar,
-        show_default=option.shown,
+        show_default=str(option.default) if is_hidden else option.shown,
         rich_help_panel=option.panel,
         autocompletion=(lambda: choices) if choices else None,
     )
     kind: Any = list[option.kind] if option.many else option.kind  # type: ignore[name-defined]
     if option.required:
         return _keyword(option.name, kind, declared, inspect.Parameter.empty)
-    optional = kind if option.default is not None else kind | None
-    return _keyword(option.name, optional, declared, option.default)
+    optional = kind if default is not None else kind | None
+    return _keyword(option.name, optional, declared, default)
 
 
 def _keyword(name: str, kind: Any, declared: Any, default: Any) -> inspect.Parameter:

@@ -45,7 +45,7 @@ def compare(
         )
     streams.refuse(trial, "every engine reads its inputs anew; give files")
     for engine in engines:
-        check(engine, replace(trial, engine=engine.name), plan)
+        check(engine, _of_engine(engine, trial, plan), plan)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         observer.note(sentence)
     with AnswerFolder(plan.output, overwrite=plan.overwrite, inputs=trial.inputs) as folder:
@@ -87,7 +87,7 @@ def summary(records: Sequence[Record]) -> Record:
 
 
 def _run_engine(engine: Engine, trial: Trial, plan: Plan, observer: Observer) -> None:
-    engine_trial = replace(trial, engine=engine.name)
+    engine_trial = _of_engine(engine, trial, plan)
 
     def work() -> None:
         try:
@@ -96,6 +96,12 @@ def _run_engine(engine: Engine, trial: Trial, plan: Plan, observer: Observer) ->
             observer.close()
 
     run_in_child(f"engine {engine.name}", work)
+
+
+def _of_engine(engine: Engine, trial: Trial, plan: Plan) -> Trial:
+    """The trial of an engine, with its settings."""
+    options = {**plan.engine_settings.get(engine.name, {}), **trial.engine_options}
+    return replace(trial, engine=engine.name, engine_options=options)
 
 
 def _differ(result: Record) -> str:

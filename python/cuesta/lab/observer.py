@@ -16,6 +16,10 @@ class Observer(Protocol):
         """Begin a stage: `reading`, `verifying`... in one or a few words."""
         ...
 
+    def detail(self, text: str) -> None:
+        """Receive a sentence for a user who requested details."""
+        ...
+
     def progress(self, done: int, total: int) -> None:
         """Receive the progress of the stage in bytes, total 0 if unknown; from any thread."""
         ...
@@ -32,6 +36,9 @@ class Silent:
         """Ignore it."""
 
     def stage(self, name: str) -> None:
+        """Ignore it."""
+
+    def detail(self, text: str) -> None:
         """Ignore it."""
 
     def progress(self, done: int, total: int) -> None:

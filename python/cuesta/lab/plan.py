@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cuesta.lab import inputs
 from cuesta.lab.verify import FULL, Verifier, verify
@@ -43,6 +44,10 @@ class Plan:
         Current time in seconds since 1970.
     startup_seconds
         Time of the command so far, e.g. to start Python.
+    settings
+        Settings in effect from files and the environment, for the record.
+    engine_settings
+        By engine, options that a comparison gives it besides those of the trial.
     """
 
     output: Path
@@ -57,6 +62,8 @@ class Plan:
     verify: str = FULL
     now: float = field(default_factory=time.time)
     startup_seconds: float = 0.0
+    settings: tuple[Mapping[str, Any], ...] = ()
+    engine_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def sample_name(self) -> str:

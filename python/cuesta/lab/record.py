@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta import untrusted
+from cuesta.config.layers import HIDDEN, is_secret
 from cuesta.errors import InputError
 from cuesta.lab import fingerprint
 from cuesta.lab.inputs import CACHE_AS_IS, InputFacts
@@ -74,6 +75,7 @@ class Context:
     command: tuple[str, ...]
     names: Names | None = None
     sample: str = ""
+    settings: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +128,7 @@ def build(
         "threads": trial.threads,
         "memory_bytes": trial.memory_bytes,
         "seed": trial.seed,
-        "engine_options": dict(trial.engine_options),
+        "engine_options": _without_secrets(trial.engine_options),
         "answer": {
             "digest": verification.digest,
             "counts": counts,
@@ -159,9 +161,15 @@ def build(
         "versions": {**context.versions, **chosen.outcome.versions},
         "started": context.started,
         "command": list(context.command),
+        **({"settings": list(map(dict, context.settings))} if context.settings else {}),
         "preview": [],
         "timeline": dict(chosen.timeline),
     }
+
+
+def _without_secrets(options: Mapping[str, str]) -> Record:
+    """Options of an engine; a password or a key is not for a record, which people hand on."""
+    return {name: HIDDEN if is_secret(name) else value for name, value in options.items()}
 
 
 def _counted(measures: Mapping[str, Any]) -> Record:

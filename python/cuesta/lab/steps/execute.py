@@ -13,6 +13,7 @@ from cuesta.lab.steps.prepare import Prepared
 from cuesta.lab.verify import NONE
 from cuesta.native import native_module
 from cuesta.trial import Trial
+from cuesta.units import format_seconds
 
 if TYPE_CHECKING:
     from cuesta._native import AnswerFiles
@@ -76,6 +77,8 @@ def _repeats(prepared: Prepared) -> tuple[tuple[Sample, ...], AnswerFiles]:
         last = number == plan.repeats
         files = native_module().AnswerFiles(folder.answer) if last else None
         samples.append(_repeat(prepared))
+        for phase in samples[-1].outcome.phases:
+            prepared.request.observer.detail(f"{phase.name}: {format_seconds(phase.seconds)}")
     assert files is not None  # There is at least one run.
     return tuple(samples), files
 

@@ -18,6 +18,7 @@ from cuesta.lab.plan import Plan
 from cuesta.lab.record import Context
 from cuesta.lab.steps.resolve import Request, Resolved
 from cuesta.trial import Trial, is_remote
+from cuesta.units import format_bytes
 from cuesta.workloads import distinct, doubts, edges, recognised, sources
 
 
@@ -64,6 +65,8 @@ def prepare(resolved: Resolved) -> Iterator[Prepared]:
     """
     request, trial = resolved.request, resolved.trial
     plan, observer = request.plan, request.observer
+    for sentence in _details(trial, plan):
+        observer.detail(sentence)
     request.engine.prepare(observer.note)
     for sentence in leftovers.sweep(plan.output.resolve(), plan.scratch):
         observer.note(sentence)
@@ -98,6 +101,14 @@ def prepare(resolved: Resolved) -> Iterator[Prepared]:
         )
 
 
+def _details(trial: Trial, plan: Plan) -> Iterator[str]:
+    """Yield sentences on how the trial runs, and on settings that nobody typed."""
+    memory = format_bytes(trial.memory_bytes)
+    yield f"engine {trial.engine}, {trial.threads} threads, {memory} of memory"
+    for setting in plan.settings:
+        yield f"{setting['name']} is {setting['value']}, set by {setting['source']}"
+
+
 def _announce(trial: Trial, plan: Plan, observer: Observer) -> None:
     """Report the needs of a run before it begins.
 
@@ -129,4 +140,5 @@ def _context(trial: Trial, plan: Plan) -> Context:
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(plan.now)),
         command=plan.command,
         sample=plan.sample_name,
+        settings=plan.settings,
     )

@@ -36,6 +36,7 @@ def record(verified: Verified) -> Record:
     write(result, folder.answer)
     for sentence in folder.finish():
         request.observer.note(sentence)
+    request.observer.detail(f"answer in {request.plan.output}: digest {result['answer']['digest']}")
     return result
 
 
