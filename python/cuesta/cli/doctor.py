@@ -34,13 +34,15 @@ class Check:
     """An item that a machine has or lacks.
 
     `state` is `ok`, `absent` (something optional is not there) or `broken` (Cuesta can't work);
-    `found` describes the present item, `remedy` is a sentence on how to get a missing one.
+    `found` describes the present item, `place` is where it is, `remedy` is a sentence on how to
+    get a missing one.
     """
 
     name: str
     state: str
     found: str
     remedy: str = ""
+    place: str = ""
 
 
 def register(app: typer.Typer) -> None:
@@ -57,6 +59,10 @@ def doctor(
         typer.Option("--scratch", help="Folder of the file system to measure; up to 1 GiB."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    report: Annotated[
+        bool,
+        typer.Option("--report", help="Print what an issue needs, without names and paths of you."),
+    ] = False,
     listen: Annotated[
         str | None,
         typer.Option("--listen", metavar="[HOST:]PORT", help="Answer a `doctor --to` elsewhere."),
@@ -66,7 +72,7 @@ def doctor(
         typer.Option("--to", metavar="HOST:PORT", help="Measure the network to who listens there."),
     ] = None,
 ) -> int:
-    """Say what this machine has, what is missing and how to get it.
+    """Say what this machine has, what is missing and how to get it; last, what to type next.
 
     With --ceilings, measure memory, files, arithmetic, the network within this machine, and tasks
     without work on the engines that are here (a minute on an idle machine), and keep the results,
@@ -81,11 +87,29 @@ def doctor(
     if ceilings:
         return _measure(scratch or Path(tempfile.gettempdir()), as_json)
     checks = list(all_checks())
+    if report:
+        from cuesta.cli.doctor_report import issue_text
+
+        typer.echo(issue_text(checks), nl=False)
+        return 0
     if as_json:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:
         _print_checks(checks)
+        typer.echo(f"next: {next_command(checks)}")
     return 3 if any(check.state == BROKEN for check in checks) else 0
+
+
+def next_command(checks: list[Check]) -> str:
+    """Return the one command to type after these checks, or how to mend what is broken."""
+    broken = next((check for check in checks if check.state == BROKEN), None)
+    if broken:
+        return broken.remedy
+    if any(check.name == "ceilings" and check.state == ABSENT for check in checks):
+        return "cuesta doctor --ceilings"
+    if shutil.which("sbatch"):
+        return "cuesta cluster plan --scheduler slurm --nodes 2"
+    return "cuesta data make clusters --genes 200 --samples 40 --pairs 5000 --seed 1 -o pairs.txt"
 
 
 def all_checks() -> Iterator[Check]:
@@ -173,7 +197,9 @@ def _disk(name: str, place: Path) -> Check:
     from cuesta.units import format_bytes
 
     free = format_bytes(machine.free_bytes(place))
-    return Check(name=name, state=OK, found=f"{free} free on {machine.filesystem(place)}, {place}")
+    return Check(
+        name=name, state=OK, found=f"{free} free on {machine.filesystem(place)}", place=str(place)
+    )
 
 
 _PACKAGES = {
@@ -234,7 +260,7 @@ def _mpi() -> Check:
         number = re.search(r"\d+\.\d+[\w.]*", text)
         name = "Open MPI" if "Open MPI" in text else "MPICH" if "HYDRA" in text else "MPI"
         version = f"{name} {number[0] if number else ''}".strip()
-        return Check(name="mpi", state=OK, found=f"{version}, {mpirun}")
+        return Check(name="mpi", state=OK, found=version, place=str(mpirun))
     return Check(
         name="mpi",
         state=ABSENT,
@@ -281,7 +307,8 @@ def _print_checks(checks: list[Check]) -> None:
     table = Table.grid(padding=(0, 2))
     for check in checks:
         mark = Text(check.state, style=styles[check.state])
-        table.add_row(mark, check.name, check.found or check.remedy)
+        text = ", ".join(filter(None, (check.found, check.place)))
+        table.add_row(mark, check.name, text or check.remedy)
     Console().rich().print(table)
 
 
