@@ -18,7 +18,8 @@ from cuesta.report import extensions
 from cuesta_lab.report.studies import FILE_NAME, SCHEMA
 
 LAB = Path(__file__).resolve().parent.parent / "packages/lab/pyproject.toml"
-LINE = "is a command of cuesta-lab, which is not installed; pip install 'cuesta[lab]'"
+LINE = "is a command of cuesta-lab, which is not installed; "
+LINE += "pip install 'cuesta[lab]' --find-links RELEASE"
 OF_LAB = {name for name, each in products.COMMANDS.items() if each.extra == "lab"}
 
 
@@ -58,7 +59,7 @@ def test_help_lists_the_commands_of_a_missing_product(capsys: pytest.CaptureFixt
     text = capsys.readouterr().out
     assert all(f"│ {name} " in text for name in commands.COMMANDS)
     words = " ".join(text.replace("│", "").split())
-    assert words.count("(pip install cuesta-lab).") == len(OF_LAB)
+    assert words.count("(cuesta-lab).") == len(OF_LAB)
 
 
 @pytest.mark.usefixtures("alone")
@@ -67,8 +68,8 @@ def test_a_page_of_a_study_without_its_product_is_refused(
 ) -> None:
     folder, page = study(tmp_path / "of a study"), tmp_path / "page.html"
     assert call(["report", str(folder), "-o", str(page)]) == 3
-    line = f"cuesta: report: {folder} is a study, which needs pip install 'cuesta[lab]'\n"
-    assert capsys.readouterr().err == line
+    line = f"cuesta: report: {folder} is a study, which needs pip install 'cuesta[lab]'"
+    assert capsys.readouterr().err == f"{line} --find-links RELEASE\n"
     assert not page.exists()
 
 

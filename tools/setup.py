@@ -65,6 +65,8 @@ ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session", "training")
 EXTRAS_BUILD = ("spark", "array")
 OWN = frozenset({"lab", "model"})
 """Extras that bring packages of this repository, so that nothing of theirs is pinned."""
+APART = frozenset({"docs"})
+"""Extras with an environment and pins of their own: `tools/docsite.py`."""
 COMPILED_EXTRA = "assess"
 """The extra with a package that is compiled with zlib's headers: not for all machines."""
 
@@ -276,7 +278,7 @@ def install_of_debian(what: str, packages: Sequence[str]) -> None:
 def lock() -> None:
     """Pin the packages of extras but the compiled one and ours, for all Pythons from 3.11 on."""
     venv()
-    left_out = {COMPILED_EXTRA, *OWN}
+    left_out = {COMPILED_EXTRA, *OWN, *APART}
     compile_requirements(REQUIREMENTS, [name for name in extras() if name not in left_out])
     compile_requirements(REQUIREMENTS_BUILD, EXTRAS_BUILD, "--constraint", str(REQUIREMENTS))
 

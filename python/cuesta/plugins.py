@@ -19,6 +19,17 @@ def plugin(group: str, name: str) -> Any | None:
     return None
 
 
+OWN = frozenset(("lab", "model"))
+"""Extras that bring another product of the release, which no package index has."""
+RELEASE = "RELEASE"
+"""Name of the folder with the wheels of a release, in hints and in the guide."""
+
+
 def remedy(extra: str) -> str:
-    """How to install the product of an extra."""
-    return f"pip install 'cuesta[{extra}]'"
+    """Return the words that install an extra; the one place that knows.
+
+    No index has Cuesta itself. It is installed already where these words are shown, so that pip
+    looks for the packages of an extra alone; another product is in the folder of the release.
+    """
+    words = f"pip install 'cuesta[{extra}]'"
+    return f"{words} --find-links {RELEASE}" if extra in OWN else words

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from cuesta.errors import CuestaError, EngineMissing, InputError
 from cuesta.native import native_module
+from cuesta.plugins import remedy
 from cuesta.trial import is_stored
 
 _HDFS = "hdfs_native.fsspec.HdfsFileSystem"
@@ -37,9 +38,9 @@ def missing(uri: str) -> str | None:
     if is_stored(uri):
         return _missing_store()
     if find_spec("fsspec") is None:
-        return f"{uri} is read by fsspec; pip install 'cuesta[remote]'"
+        return f"{uri} is read by fsspec; {remedy('remote')}"
     if uri.startswith(_HDFS_PREFIX) and find_spec("hdfs_native") is None:
-        return f"{uri} is read by hdfs-native; pip install 'cuesta[remote]'"
+        return f"{uri} is read by hdfs-native; {remedy('remote')}"
     from fsspec.registry import known_implementations
 
     scheme = uri.partition("://")[0]
@@ -110,7 +111,7 @@ def _reader(uri: str) -> Any:
 def opened(uri: str) -> IO[bytes]:
     """A file to read anywhere. Errors: `EngineMissing` without fsspec; `OSError`."""
     if find_spec("fsspec") is None:
-        raise EngineMissing(f"{uri} is opened by fsspec; pip install 'cuesta[remote]'")
+        raise EngineMissing(f"{uri} is opened by fsspec; {remedy('remote')}")
     system, path = _system(uri)
     file: IO[bytes] = system.open(path, "rb")
     return file
@@ -127,7 +128,7 @@ def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
     if "://" not in uri:
         uri = f"local://{Path(uri).absolute()}"
     if find_spec("fsspec") is None:
-        raise EngineMissing(f"{uri} is written by fsspec; pip install 'cuesta[remote]'")
+        raise EngineMissing(f"{uri} is written by fsspec; {remedy('remote')}")
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     try:
         for file in files:

@@ -9,6 +9,7 @@ from pathlib import Path
 from cuesta.assess.alignment import Alignment, steps_of
 from cuesta.assess.joints import Gaps
 from cuesta.errors import EngineMissing, InputError
+from cuesta.plugins import remedy
 
 PRESET = "asm10"
 SCORING = [1, 5, 4, 2, 16, 1]
@@ -25,7 +26,7 @@ def require() -> None:
     """Raise `EngineMissing`, with a remedy, if mappy is not installed."""
     if find_spec("mappy") is None:
         raise EngineMissing(
-            "assess: mappy (minimap2) is not installed; pip install 'cuesta[assess]', which "
+            f"assess: mappy (minimap2) is not installed; {remedy('assess')}, which "
             "compiles it and needs a C compiler and zlib's headers"
         )
 

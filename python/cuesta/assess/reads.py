@@ -20,6 +20,7 @@ from cuesta.assess import kmers
 from cuesta.engines import get_engine
 from cuesta.errors import EngineMissing, InputError
 from cuesta.lab import streams
+from cuesta.plugins import remedy
 from cuesta.trial import Trial, is_remote
 from cuesta.workloads import get_workload
 
@@ -73,7 +74,7 @@ def quality(strange: int, total: int) -> float | None:
 
 def _require(trial: Trial) -> None:
     if find_spec("numpy") is None:
-        raise EngineMissing("assess: NumPy is not installed; pip install 'cuesta[assess]'")
+        raise EngineMissing(f"assess: NumPy is not installed; {remedy('assess')}")
     hint = "leave the reads out with --no-reads"
     streams.refuse(trial, f"the reads that came from it were not kept; {hint}")
     hint = f"bring it back, or {hint}"

@@ -71,5 +71,5 @@ def register(app: typer.Typer, name: str) -> None:
 
     settings = {"ignore_unknown_options": True, "help_option_names": []}
     # Help shows the first sentence alone, and takes what is in brackets for a style.
-    summary = f"{command.summary.removesuffix('.')} (pip install {command.distribution})."
+    summary = f"{command.summary.removesuffix('.')} ({command.distribution})."
     app.command(name, help=summary, context_settings=settings)(missing)

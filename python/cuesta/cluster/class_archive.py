@@ -16,6 +16,7 @@ from pathlib import Path
 from cuesta import removal
 from cuesta.errors import EngineMissing
 from cuesta.machine import cache_folder
+from cuesta.plugins import remedy
 from cuesta.private import is_trusted
 
 
@@ -65,5 +66,5 @@ def jars_folder() -> Path:
     """Return the folder of PySpark's jars. Errors: `EngineMissing`."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise EngineMissing("PySpark is not installed; pip install 'cuesta[spark]'")
+        raise EngineMissing(f"PySpark is not installed; {remedy('spark')}")
     return Path(spec.origin).parent / "jars"

@@ -34,6 +34,7 @@ from cuesta.engines import (
 )
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.errors import CuestaError, EngineError, InputError
+from cuesta.plugins import remedy
 from cuesta.trial import Outcome, Phase, RemoteUse, Trial
 from cuesta.units import format_bytes
 
@@ -80,7 +81,7 @@ class DaskEngine(Engine):
     def missing(self) -> str | None:
         """Describe what to install, or return None."""
         if find_spec("distributed") is None or find_spec("cryptography") is None:
-            return "engine dask is not installed; pip install 'cuesta[dask]'"
+            return f"engine dask is not installed; {remedy('dask')}"
         return None
 
     def with_progress(self, progress: Progress) -> Engine:

@@ -19,6 +19,7 @@ from cuesta.engines.spark.engine import SparkEngine
 from cuesta.engines.spark.options import Settings, options_of, settings_of
 from cuesta.errors import InputError
 from cuesta.native import native_module
+from cuesta.plugins import remedy
 from cuesta.trial import Outcome, Trial, is_remote
 from cuesta.workloads import get_workload
 
@@ -46,7 +47,7 @@ class SparkScalaEngine(SparkEngine):
     def missing(self) -> str | None:
         """Describe what to install for Spark and its Java, or return None."""
         if find_spec("pyspark") is None:
-            return "engine spark-scala is not installed; pip install 'cuesta[spark]'"
+            return f"engine spark-scala is not installed; {remedy('spark')}"
         return scala_jar.missing() or super().missing()
 
     def prepare(self, report: Callable[[str], None]) -> None:

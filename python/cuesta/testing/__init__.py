@@ -11,7 +11,7 @@
 
 Then `pytest` runs every workload of the engine on golden cases, which are part of the package, and
 on inputs of random sizes, which it makes; all answers are verified. It also compares the engine's
-capabilities with its functions. `pip install "cuesta[testing]"` has the packages.
+capabilities with its functions. The extra `testing` has the packages.
 
 Safe to change: further checks. What breaks: a check that an engine of others passed and now fails
 is a change for them, in the changelog.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuesta.cli.echo import echo
+from cuesta.plugins import remedy
 
 if TYPE_CHECKING:
     from cuesta_lab.model.predict import Prediction
@@ -141,7 +142,7 @@ def needs_numpy() -> None:
     except ImportError:
         from cuesta.errors import EngineMissing
 
-        raise EngineMissing("models need NumPy: pip install 'cuesta[model]'") from None
+        raise EngineMissing(f"models need NumPy: {remedy('model')}") from None
 
 
 def _cells(prediction: Prediction) -> dict[str, str]:

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cuesta.engines import Engine, Progress
+from cuesta.plugins import remedy
 from cuesta.trial import Outcome, Trial
 
 
@@ -31,7 +32,7 @@ class ArrayEngine(Engine):
         """Describe what to install, or return None when TileDB is installed."""
         if find_spec("tiledb") and find_spec("numpy"):
             return None
-        return "engine array needs TileDB; install it with pip install 'cuesta[array]'"
+        return f"engine array needs TileDB; install it with {remedy('array')}"
 
     def with_progress(self, progress: Progress) -> Engine:
         """Return a copy that calls `progress` with the bytes of text loaded and their total."""

@@ -24,6 +24,7 @@ from cuesta.engines.hadoop.settings import Options, options_of
 from cuesta.engines.rounds import Job, Means, Round, combined
 from cuesta.engines.spark.java import find_java, how_to_get
 from cuesta.errors import CuestaError, EngineError
+from cuesta.plugins import remedy
 from cuesta.trial import STAGES_MAX, Outcome, Phase, RemoteUse, Stage, Trial, limit_tasks
 
 ON_YARN = " on YARN"
@@ -69,7 +70,7 @@ class HadoopEngine(Engine):
     def missing(self) -> str | None:
         """Describe what to install for Hadoop's client and its Java, or return None."""
         if not hadoop_jars():
-            return "engine hadoop has no Hadoop's client; pip install 'cuesta[spark]' brings it"
+            return f"engine hadoop has no Hadoop's client; {remedy('spark')} brings it"
         if not find_java(os.environ):
             return how_to_get("hadoop")
         return jarfile.missing(JAR)

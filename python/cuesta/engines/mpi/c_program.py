@@ -19,6 +19,7 @@ from cuesta.engines.dataflow import ANSWER_FILE, Plan
 from cuesta.engines.mpi import launch
 from cuesta.errors import EngineError, EngineMissing, InputError
 from cuesta.machine import cache_folder
+from cuesta.plugins import remedy
 from cuesta.private import is_trusted
 
 SOURCE = Path(__file__).with_name("dataflow.c")
@@ -34,7 +35,7 @@ def missing() -> str | None:
         return "there is no mpiexec; install cuesta[mpi] or load the site's MPI"
     if not _compiler(command).is_file():
         return (
-            f"--kernels c needs mpicc beside {command}; pip install 'cuesta[mpi]' brings it, or "
+            f"--kernels c needs mpicc beside {command}; {remedy('mpi')} brings it, or "
             "load the site's MPI with its compilers"
         )
     return None

@@ -21,6 +21,7 @@ from cuesta.engines.dataflow import (
 from cuesta.engines.mpi import c_program, launch, usage, world
 from cuesta.errors import InputError
 from cuesta.native import native_module, request_fields
+from cuesta.plugins import remedy
 from cuesta.ranks import is_inside
 from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial, limit_tasks
 from cuesta.workloads import get_workload
@@ -55,10 +56,10 @@ class MpiEngine(Engine):
     def missing(self) -> str | None:
         """Describe what to install, or return None."""
         if find_spec("mpi4py") is None or find_spec("numpy") is None:
-            return "mpi4py is not installed; pip install 'cuesta[mpi]' brings it and an MPI along"
+            return f"mpi4py is not installed; {remedy('mpi')} brings it and an MPI along"
         if is_inside() or launch.launcher():
             return None
-        return "there is no mpiexec; pip install 'cuesta[mpi]' brings MPICH, or load the site's MPI"
+        return f"there is no mpiexec; {remedy('mpi')} brings MPICH, or load the site's MPI"
 
     def missing_for(self, trial: Trial) -> str | None:
         """Describe what to install for a trial's options, or return None. Errors: `InputError`."""

@@ -14,6 +14,7 @@ from cuesta.engines import Capabilities, Engine, Progress, rounds
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.options import Settings, memory_for, options_of, settings_of
 from cuesta.errors import CuestaError
+from cuesta.plugins import remedy
 from cuesta.trial import Outcome, Phase, RemoteUse, Stage, Trial
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class SparkEngine(Engine):
     def missing(self) -> str | None:
         """Describe what to install for Spark and its Java, or return None."""
         if any(find_spec(name) is None for name in _PACKAGES):
-            return "engine spark is not installed; pip install 'cuesta[spark]'"
+            return f"engine spark is not installed; {remedy('spark')}"
         return None if find_java(os.environ) else HOW_TO_GET
 
     def with_progress(self, progress: Progress) -> Engine:
