@@ -1,5 +1,5 @@
 .PHONY: help demo cluster-demo test test-engines test-site lint soak fuzz sanitize mutants faults
-.PHONY: build wheel bench-smoke bench docs clean
+.PHONY: build wheel bench-smoke bench docs rust-docs clean
 
 help:         ## list the targets
 	@sed -n 's/^\([a-z-]*:.*\)##/\1/p' Makefile
@@ -33,7 +33,9 @@ bench-smoke:  ## every bench at a size of seconds
 	@python3 tools/setup.py all && .venv/bin/python bench/run.py --smoke
 bench:        ## every bench at its real size, some seven hours on a quiet machine
 	@python3 tools/setup.py all && .venv/bin/python bench/run.py
-docs:         ## the API of the Rust crates, target/doc
+docs:         ## the site build/site/html with all commands and the Python API, and man pages
+	@python3 tools/setup.py build && .venv/bin/python tools/docsite.py
+rust-docs:    ## the API of the Rust crates, target/doc
 	@cargo doc --workspace --no-deps
 clean:        ## remove what the other targets made
 	@rm -rf .venv target dist build python/cuesta/_native*.so

@@ -20,6 +20,7 @@ from tidyrules import (
     arrows,
     budgets,
     circles,
+    citation,
     engines,
     functions,
     links,
@@ -53,6 +54,8 @@ def main(arguments: list[str]) -> int:
     )
     for finding in all_findings:
         print(finding)
+    for sentence in citation.warnings(root):
+        print(f"warning: {sentence}")
     print(f"tidy: {len(paths)} files, {len(all_findings)} findings")
     return 1 if all_findings else 0
 

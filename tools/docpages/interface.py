@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import cuesta
-
+from generate_api import STUB
 
 _EXAMPLES = {
     "run": 'answer = cuesta.run("scan", "pairs.txt", min_abs_score=0.8)\nanswer.table()',
@@ -140,6 +140,4 @@ def _text(docstring: str) -> Iterator[str]:
 
 
 def _stub() -> ast.Module:
-    from generate_api import STUB as path
-
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(STUB.read_text(encoding="utf-8"))

@@ -43,9 +43,8 @@ def check(site: Path) -> tuple[int, list[str]]:
                 target /= "index.html"
             if not target.exists():
                 faults.append(f"{name}: {link} leads to nothing")
-            elif parts.fragment and target in pages:
-                if unquote(parts.fragment) not in pages[target].places:
-                    faults.append(f"{name}: {link} has no such place")
+            elif target in pages and unquote(parts.fragment) not in {"", *pages[target].places}:
+                faults.append(f"{name}: {link} has no such place")
     return count, faults
 
 
