@@ -111,9 +111,8 @@ def _default(parameter: Any) -> str:
     if isinstance(shown, str):
         return shown
     value = parameter.default
-    if value in (None, "", False, []) or callable(value):
-        return ""
-    return str(value)
+    is_empty = value is None or value is False or value in ("", [])
+    return "" if is_empty or callable(value) else str(value)
 
 
 def _metavar(parameter: Any) -> str:
