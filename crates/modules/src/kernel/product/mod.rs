@@ -1,0 +1,242 @@
+//! Product of a matrix with its own transpose, of which only the upper triangle is computed.
+//!
+//! Each entry is one chain of fused multiply-adds in the order of the terms, beginning with 0. The
+//! result depends neither on the number of threads nor on the blocks nor on the processor.
+
+mod panels;
+mod simd;
+mod tile;
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use cuesta_core::Result;
+use cuesta_core::budget::Budget;
+use cuesta_runtime::parallel::{self, lock};
+
+use crate::kernel::triangle::{Stored, Triangle};
+use panels::Panels;
+use simd::Instructions;
+use tile::{TILE_COLUMNS, TILE_ROWS, Tile};
+
+/// Rows and columns of a block: the work of a task. A multiple of both sides of a tile.
+const BLOCK: usize = 768;
+
+/// Terms that are added to all tiles of a block before the next ones: a panel of columns then fits
+/// in the first cache.
+const DEPTH: usize = 256;
+
+/// Matrix whose rows are multiplied with each other.
+pub trait Rows: Sync {
+    /// Number as the matrix stores it.
+    type Value: Stored;
+
+    /// Number of rows.
+    fn count(&self) -> usize;
+
+    /// Number of terms of a row.
+    fn depth(&self) -> usize;
+
+    /// Calls `put(row, first, values)` until each term of `depth` of each row of `rows` was given
+    /// once: `values` are terms `first..` of `row`.
+    fn by_rows(
+        &self,
+        rows: Range<usize>,
+        depth: Range<usize>,
+        put: impl FnMut(usize, usize, &[Self::Value]),
+    );
+
+    /// Calls `put(term, first, values)` for those that [`Self::by_rows`] leaves out: `values` are
+    /// this term of the rows `first..`.
+    fn by_terms(
+        &self,
+        _rows: Range<usize>,
+        _depth: Range<usize>,
+        _put: impl FnMut(usize, usize, &[Self::Value]),
+    ) {
+    }
+}
+
+/// Computes `finish(i, j, sum of the products of rows i and j)` for each pair of rows, on threads.
+///
+/// The result is the same for any number of threads.
+///
+/// # Errors
+/// `Input` when the budget has too little left.
+pub fn pairs<'b, T: Stored>(
+    source: &impl Rows,
+    threads: usize,
+    (budget, purpose): (&'b Budget, &str),
+    finish: impl Fn(usize, usize, f64) -> f64 + Sync,
+) -> Result<Triangle<'b, T>> {
+    pairs_at(Instructions::best(), source, threads, (budget, purpose), finish)
+}
+
+fn pairs_at<'b, T: Stored>(
+    level: Instructions,
+    source: &impl Rows,
+    threads: usize,
+    (budget, purpose): (&'b Budget, &str),
+    finish: impl Fn(usize, usize, f64) -> f64 + Sync,
+) -> Result<Triangle<'b, T>> {
+    let count = source.count();
+    let mut triangle = Triangle::zeros(count, budget, purpose)?;
+    let threads = threads.clamp(1, count.div_ceil(BLOCK).pow(2).max(1));
+    let buffers = (threads * Worker::size_bytes(count.min(BLOCK), source.depth())) as u64;
+    let _lease = budget.take(buffers, "the blocks of a product")?;
+    let blocks = blocks(&mut triangle);
+    let work = |worker: &mut Worker, task: usize| {
+        let block = &blocks[task];
+        worker.multiply(level, source, block.rows.clone(), block.columns.clone());
+        worker.finish(block, &finish);
+        Ok(())
+    };
+    parallel::run(threads, blocks.len(), Worker::default, work, |_| {})?;
+    drop(blocks);
+    Ok(triangle)
+}
+
+/// Part of the triangle that a task fills.
+struct Block<'t, T> {
+    rows: Range<usize>,
+    columns: Range<usize>,
+    /// By row, the values of the columns of the block that are above the diagonal.
+    slots: Mutex<Vec<&'t mut [T]>>,
+}
+
+fn blocks<'t, T: Stored>(triangle: &'t mut Triangle<'_, T>) -> Vec<Block<'t, T>> {
+    let count = triangle.count();
+    let sides: Vec<Range<usize>> =
+        (0..count).step_by(BLOCK).map(|start| start..count.min(start + BLOCK)).collect();
+    let mut blocks = Vec::new();
+    let mut all_rows = triangle.rows_mut().into_iter().enumerate();
+    for (number, rows) in sides.iter().enumerate() {
+        let mut slots: Vec<Vec<&mut [T]>> = sides[number..].iter().map(|_| Vec::new()).collect();
+        for (i, mut rest) in all_rows.by_ref().take(rows.len()) {
+            for (slots, columns) in slots.iter_mut().zip(&sides[number..]) {
+                let (slot, next) = rest.split_at_mut(columns.end - columns.start.max(i + 1));
+                slots.push(slot);
+                rest = next;
+            }
+        }
+        for (slots, columns) in slots.into_iter().zip(&sides[number..]) {
+            let (rows, columns) = (rows.clone(), columns.clone());
+            blocks.push(Block { rows, columns, slots: Mutex::new(slots) });
+        }
+    }
+    blocks
+}
+
+/// Buffers of a thread.
+#[derive(Default)]
+struct Worker {
+    rows: Panels<TILE_ROWS>,
+    columns: Panels<TILE_COLUMNS>,
+    /// Tiles of the block, those of a panel of columns together.
+    tiles: Vec<Tile>,
+}
+
+impl Worker {
+    fn size_bytes(side: usize, depth: usize) -> usize {
+        let padded = side.next_multiple_of(48);
+        8 * padded * (padded + 2 * depth.min(DEPTH))
+    }
+
+    fn multiply(
+        &mut self,
+        level: Instructions,
+        source: &impl Rows,
+        rows: Range<usize>,
+        columns: Range<usize>,
+    ) {
+        let panels = rows.len().div_ceil(TILE_ROWS);
+        self.tiles.clear();
+        self.tiles.resize(panels * columns.len().div_ceil(TILE_COLUMNS), Tile::default());
+        for start in (0..source.depth()).step_by(DEPTH) {
+            let depth = start..source.depth().min(start + DEPTH);
+            self.rows.fill(source, rows.clone(), depth.clone());
+            self.columns.fill(source, columns.clone(), depth);
+            for (column, tiles) in self.tiles.chunks_mut(panels).enumerate() {
+                for (row, tile) in tiles.iter_mut().enumerate() {
+                    level.add(self.rows.panel(row), self.columns.panel(column), tile);
+                }
+            }
+        }
+    }
+
+    fn finish<T: Stored>(
+        &self,
+        block: &Block<'_, T>,
+        finish: &impl Fn(usize, usize, f64) -> f64,
+    ) {
+        let panels = block.rows.len().div_ceil(TILE_ROWS);
+        for (row, slot) in lock(&block.slots).iter_mut().enumerate() {
+            let i = block.rows.start + row;
+            let first = block.columns.end - slot.len();
+            for (j, value) in (first..).zip(slot.iter_mut()) {
+                let column = j - block.columns.start;
+                let tile = &self.tiles[column / TILE_COLUMNS * panels + row / TILE_ROWS];
+                let sum = tile.0[row % TILE_ROWS][column % TILE_COLUMNS];
+                *value = T::store(finish(i, j, sum));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::triangle::Triangle;
+    use cuesta_core::random::Stream;
+
+    struct Plain(usize, Vec<f64>);
+
+    impl Rows for Plain {
+        type Value = f64;
+
+        fn count(&self) -> usize {
+            self.1.len() / self.0
+        }
+
+        fn depth(&self) -> usize {
+            self.0
+        }
+
+        fn by_rows(
+            &self,
+            rows: Range<usize>,
+            depth: Range<usize>,
+            mut put: impl FnMut(usize, usize, &[f64]),
+        ) {
+            for row in rows {
+                put(row, depth.start, &self.1[row * self.0..][depth.clone()]);
+            }
+        }
+    }
+
+    fn chain(a: &[f64], b: &[f64]) -> f64 {
+        a.iter().zip(b).fold(0.0, |sum, (a, b)| a.mul_add(*b, sum))
+    }
+
+    #[test]
+    fn a_product_is_one_chain_at_any_size_level_and_number_of_threads() {
+        let budget = Budget::new(1 << 30);
+        for (count, depth) in [(0, 5), (1, 5), (2, 1), (17, 300), (50, 3), (BLOCK + 30, 5)] {
+            let stream = Stream::new(1, count as u64);
+            let values = (0..(count * depth) as u64).map(|i| stream.normal(i)).collect();
+            let plain = Plain(depth, values);
+            let expected: Vec<f64> = (0..count)
+                .flat_map(|i| (i + 1..count).map(move |j| (i, j)))
+                .map(|(i, j)| chain(&plain.1[i * depth..][..depth], &plain.1[j * depth..][..depth]))
+                .collect();
+            for level in Instructions::available() {
+                for threads in [1, 3] {
+                    let product: Triangle<f64> =
+                        pairs_at(level, &plain, threads, (&budget, "test"), |_, _, sum| sum)
+                            .unwrap();
+                    assert!(product.values() == expected, "{level:?}, {count}, {threads}");
+                }
+            }
+        }
+    }
+}

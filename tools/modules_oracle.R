@@ -1,0 +1,153 @@
+# Writes the stages of WGCNA for an expression matrix, a line each: name, then numbers of 17 digits.
+#
+#   Rscript tools/modules_oracle.R MATRIX STAGES POWER MIN_SIZE
+#
+# MATRIX has a row of numbers a gene, "NA" where one is missing. Called by modules_oracle.py.
+
+suppressPackageStartupMessages({
+  library(WGCNA)
+  library(dynamicTreeCut)
+})
+disableWGCNAThreads()
+options(warn = -1)
+arguments <- commandArgs(trailingOnly = TRUE)
+genes <- as.matrix(read.table(arguments[1], header = FALSE, na.strings = "NA"))
+dimnames(genes) <- list(paste0("g", seq_len(nrow(genes))), paste0("s", seq_len(ncol(genes))))
+output <- file(arguments[2], "w")
+power <- as.integer(arguments[3])
+min_size <- as.integer(arguments[4])
+samples <- t(genes)
+
+put <- function(name, values) {
+  text <- ifelse(is.na(values), "NA", sprintf("%.17g", as.numeric(values)))
+  writeLines(paste(c(name, text), collapse = "\t"), output)
+}
+# Pairs i < j, row by row: the lower triangle by columns.
+pairs <- function(matrix) as.vector(matrix[lower.tri(matrix)])
+
+correlations <- function() {
+  put("r", pairs(WGCNA::cor(samples, use = "p")))
+  for (outliers in c(1, 0.1)) for (fallback in c("individual", "all", "none")) {
+    r <- bicor(samples, use = "p", maxPOutliers = outliers, pearsonFallback = fallback)
+    put(paste("bicor", outliers, fallback, sep = "/"), pairs(r))
+  }
+}
+
+good <- function() {
+  parts <- goodSamplesGenes(samples, verbose = 0)
+  put("good/genes", parts$goodGenes)
+  put("good/samples", parts$goodSamples)
+  samples <<- samples[parts$goodSamples, parts$goodGenes]
+}
+
+overlaps <- function() {
+  r <- WGCNA::cor(samples, use = "p")
+  networks <- list("unsigned" = abs(r), "signed" = (1 + r) / 2, "signed hybrid" = pmax(r, 0))
+  for (network in names(networks)) {
+    adjacency <- networks[[network]]^power
+    put(paste("adjacency", network, sep = "/"), pairs(adjacency))
+    put(paste("overlap", network, "unsigned/min", sep = "/"),
+        pairs(TOMsimilarity(adjacency, TOMType = "unsigned", verbose = 0)))
+  }
+  signed <- sign(r) * abs(r)^power
+  for (kind in c("signed", "signed Nowick", "unsigned 2", "signed 2", "signed Nowick 2"))
+    for (denominator in c("min", "mean")) {
+      adjacency <- if (startsWith(kind, "unsigned")) abs(signed) else signed
+      # This version refuses negative adjacencies for some kinds.
+      overlap <- tryCatch(
+        TOMsimilarity(adjacency, TOMType = kind, TOMDenom = denominator, verbose = 0),
+        error = function(e) NULL
+      )
+      name <- paste("overlap/sign kept", kind, denominator, sep = "/")
+      if (!is.null(overlap)) put(name, pairs(overlap))
+    }
+  for (network in names(networks)) {
+    table <- pickSoftThreshold(samples, powerVector = 1:20, networkType = network, verbose = 0)
+    for (column in c(2:7)) {
+      put(paste("power", network, names(table$fitIndices)[column], sep = "/"),
+          table$fitIndices[[column]])
+    }
+    put(paste("power", network, "estimate", sep = "/"), table$powerEstimate)
+  }
+}
+
+cut_one <- function(name, tree, distances, ...) {
+  arguments <- modifyList(list(
+    dendro = tree, distM = distances, minClusterSize = min_size, deepSplit = 2, verbose = 0
+  ), list(...))
+  labels <- tryCatch(do.call(cutreeHybrid, arguments)$labels, error = function(e) NULL)
+  if (!is.null(labels)) put(name, labels)
+}
+
+# On distances in thousandths, so that both sides have the same numbers, and ties.
+trees <- function() {
+  adjacency <- abs(WGCNA::cor(samples, use = "p"))^power
+  for (digits in c(2, 4)) {
+    overlap <- TOMsimilarity(adjacency, TOMType = "unsigned", verbose = 0)
+    counts <- round((1 - overlap) * 10^digits)
+    distances <- counts / 10^digits
+    diag(distances) <- 0
+    dimnames(distances) <- NULL
+    name <- paste("tree", digits, sep = "/")
+    put(paste(name, "distances", sep = "/"), pairs(counts))
+    tree <- fastcluster::hclust(as.dist(distances), method = "average")
+    put(paste(name, "merge", sep = "/"), as.vector(t(tree$merge)))
+    put(paste(name, "height", sep = "/"), tree$height)
+    put(paste(name, "order", sep = "/"), tree$order)
+    cut <- function(label, ...) cut_one(paste(name, "cut", label, sep = "/"), tree, distances, ...)
+    for (deep in 0:4) for (pam in 0:1) for (respect in 0:1) for (size in c(5, min_size)) {
+      cut(paste("deep", deep, pam, respect, size, sep = " "), deepSplit = deep,
+          pamStage = pam == 1, pamRespectsDendro = respect == 1, minClusterSize = size)
+    }
+    cut("fraction", deepSplit = 2.5)
+    cut("low", cutHeight = tree$height[floor(0.6 * length(tree$height))])
+    cut("high", cutHeight = 2 * max(tree$height))
+    cut("near", maxPamDist = 0)
+    cut("genes alone", respectSmallClusters = FALSE)
+    cut("tight", maxCoreScatter = 0.5, minGap = 0.1)
+    cut("odd", minClusterSize = 7, deepSplit = 3)
+  }
+}
+
+modules <- function() {
+  for (network in c("unsigned", "signed")) for (measure in c("pearson", "bicor")) {
+    for (height in c(0.15, 0.5)) {
+      result <- tryCatch(
+        blockwiseModules(
+          samples, power = power, networkType = network, corType = measure, deepSplit = 3,
+          minModuleSize = min_size, mergeCutHeight = height, numericLabels = TRUE,
+          maxBlockSize = 50000, pamRespectsDendro = FALSE, saveTOMs = FALSE, verbose = 0
+        ),
+        error = function(e) NULL
+      )
+      if (is.null(result)) next
+      name <- paste("modules", network, measure, height, sep = "/")
+      put(paste(name, "unmerged", sep = "/"), result$unmergedColors)
+      put(paste(name, "labels", sep = "/"), result$colors)
+      put(paste(name, "columns", sep = "/"), as.integer(sub("ME", "", names(result$MEs))))
+      put(paste(name, "height", sep = "/"), result$dendrograms[[1]]$height)
+      last <- result
+    }
+  }
+  labels <- last$unmergedColors
+  if (max(labels) == 0) return(invisible())
+  eigengenes <- moduleEigengenes(samples, labels, excludeGrey = TRUE)
+  put("eigengenes/labels", labels)
+  put("eigengenes/values", as.vector(as.matrix(eigengenes$eigengenes)))
+  put("eigengenes/explained", as.vector(as.matrix(eigengenes$varExplained)))
+  put("eigengenes/membership", as.vector(t(as.matrix(signedKME(samples, eigengenes$eigengenes)))))
+  for (height in c(0.1, 0.25, 0.6)) {
+    merged <- mergeCloseModules(samples, labels, cutHeight = height, verbose = 0)
+    put(paste("merged", height, sep = "/"), merged$colors)
+    colours <- mergeCloseModules(samples, labels2colors(labels), cutHeight = height, verbose = 0)
+    put(paste("merged colours", height, sep = "/"),
+        match(colours$colors, c("grey", standardColors(30))) - 1)
+  }
+}
+
+correlations()
+good()
+overlaps()
+trees()
+modules()
+close(output)

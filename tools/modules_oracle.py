@@ -1,0 +1,124 @@
+"""Make the fixtures of `cuesta-modules`: inputs drawn by seed, and each stage of WGCNA for them.
+
+    python tools/modules_oracle.py [--all] [FOLDER]
+
+Needs `Rscript` with the packages of Debian's `r-cran-wgcna`. Long stages are thinned to evenly
+spaced values, unless `--all` is given. The default folder is that of the tests.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parent.parent
+FIXTURES = ROOT / "crates" / "modules" / "tests" / "fixtures"
+SECONDS_MAX = 600
+VALUES_MAX = 300
+WHOLE = ("good/", "tree/", "modules/", "merged", "power/", "eigengenes/labels")
+"""Stages that are never thinned."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """An input with planted modules, and how it is spoilt."""
+
+    name: str
+    seed: int
+    genes: int
+    samples: int
+    modules: int
+    decimals: int
+    missing: float = 0.0
+    constant: int = 0
+    noise: float = 0.6
+    power: int = 6
+    min_size: int = 8
+
+
+CASES = (
+    Case(name="plain", seed=1, genes=160, samples=40, modules=5, decimals=4),
+    Case(name="ties", seed=2, genes=60, samples=12, modules=3, decimals=1, constant=2),
+    Case(name="missing", seed=3, genes=90, samples=20, modules=4, decimals=3, missing=0.04),
+    Case(name="counts", seed=4, genes=80, samples=16, modules=3, decimals=0, constant=3),
+    Case(name="noise", seed=5, genes=70, samples=14, modules=1, decimals=3, noise=3.0, power=4),
+    Case(name="weak", seed=6, genes=200, samples=30, modules=9, decimals=3, noise=1.0, power=3),
+)
+
+
+def draw(case: Case) -> NDArray[np.float64]:
+    """Draw the matrix of a case, rows are genes."""
+    random = np.random.default_rng(case.seed)
+    profiles = random.normal(size=(case.modules, case.samples))
+    profiles[1:] += 0.5 * profiles[:1]
+    module = random.integers(-1, case.modules, size=case.genes)
+    loading = random.uniform(0.4, 1.2, size=case.genes) * random.choice([-1, 1, 1], case.genes)
+    values = random.normal(size=(case.genes, case.samples)) * case.noise
+    values += np.where(module[:, None] >= 0, profiles[module] * loading[:, None], 0.0)
+    values = np.round(values, case.decimals)
+    values[random.uniform(size=values.shape) < case.missing] = np.nan
+    values[random.choice(case.genes, case.constant, replace=False)] = 0.7
+    return values
+
+
+def stages(case: Case, values: NDArray[np.float64]) -> dict[str, list[float | None]]:
+    """Run R on a matrix; the numbers of each stage."""
+    with tempfile.TemporaryDirectory() as temporary:
+        matrix, result = Path(temporary, "matrix.tsv"), Path(temporary, "stages.tsv")
+        rows = (["NA" if np.isnan(x) else repr(float(x)) for x in row] for row in values)
+        matrix.write_text("\n".join("\t".join(row) for row in rows) + "\n")
+        script = Path(__file__).with_suffix(".R")
+        words = ["Rscript", str(script), str(matrix), str(result)]
+        words += [str(case.power), str(case.min_size)]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, timeout=SECONDS_MAX)
+        lines = [line.split("\t") for line in result.read_text().splitlines()]
+    return {name: [number(text) for text in texts] for name, *texts in lines}
+
+
+def number(text: str) -> float | None:
+    """Read a number of R; whole ones stay short in JSON."""
+    if text == "NA":
+        return None
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+
+
+def thinned(name: str, values: list[float | None]) -> list[float | None]:
+    """Take evenly spaced values of a long stage."""
+    if name.startswith(WHOLE):
+        return values
+    return values[:: max(1, -(-len(values) // VALUES_MAX))]
+
+
+def write(case: Case, folder: Path, *, thin: bool) -> None:
+    """Write the fixture of a case."""
+    values = draw(case)
+    of_stages = stages(case, values)
+    if thin:
+        of_stages = {name: thinned(name, stage) for name, stage in of_stages.items()}
+    flat = [None if np.isnan(x) else number(repr(float(x))) for x in values.ravel()]
+    sizes = {"samples": case.samples, "power": case.power, "min_size": case.min_size}
+    text = json.dumps({**sizes, "values": flat, "stages": of_stages}, separators=(",", ":"))
+    packed = gzip.compress(text.encode(), compresslevel=9, mtime=0)
+    (folder / f"{case.name}.json.gz").write_bytes(packed)
+
+
+def main(arguments: list[str]) -> None:
+    """Write the fixtures of all cases."""
+    folders = [Path(argument) for argument in arguments if argument != "--all"]
+    folder = folders[0] if folders else FIXTURES
+    folder.mkdir(parents=True, exist_ok=True)
+    for case in CASES:
+        write(case, folder, thin="--all" not in arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
