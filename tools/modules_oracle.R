@@ -1,6 +1,6 @@
-# Writes the stages of WGCNA for an expression matrix, a line each: name, then numbers of 17 digits.
+# Writes the stages of WGCNA for expression matrices, a line each: name, then numbers of 17 digits.
 #
-#   Rscript tools/modules_oracle.R MATRIX STAGES POWER MIN_SIZE
+#   Rscript tools/modules_oracle.R MATRIX STAGES POWER MIN_SIZE [MATRIX STAGES POWER MIN_SIZE...]
 #
 # MATRIX has a row of numbers a gene, "NA" where one is missing. Called by modules_oracle.py.
 
@@ -10,13 +10,6 @@ suppressPackageStartupMessages({
 })
 disableWGCNAThreads()
 options(warn = -1)
-arguments <- commandArgs(trailingOnly = TRUE)
-genes <- as.matrix(read.table(arguments[1], header = FALSE, na.strings = "NA"))
-dimnames(genes) <- list(paste0("g", seq_len(nrow(genes))), paste0("s", seq_len(ncol(genes))))
-output <- file(arguments[2], "w")
-power <- as.integer(arguments[3])
-min_size <- as.integer(arguments[4])
-samples <- t(genes)
 
 put <- function(name, values) {
   text <- ifelse(is.na(values), "NA", sprintf("%.17g", as.numeric(values)))
@@ -145,9 +138,18 @@ modules <- function() {
   }
 }
 
-correlations()
-good()
-overlaps()
-trees()
-modules()
-close(output)
+cases <- matrix(commandArgs(trailingOnly = TRUE), nrow = 4)
+for (case in seq_len(ncol(cases))) {
+  genes <- as.matrix(read.table(cases[1, case], header = FALSE, na.strings = "NA"))
+  dimnames(genes) <- list(paste0("g", seq_len(nrow(genes))), paste0("s", seq_len(ncol(genes))))
+  output <- file(cases[2, case], "w")
+  power <- as.integer(cases[3, case])
+  min_size <- as.integer(cases[4, case])
+  samples <- t(genes)
+  correlations()
+  good()
+  overlaps()
+  trees()
+  modules()
+  close(output)
+}

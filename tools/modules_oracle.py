@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "crates" / "modules" / "tests" / "fixtures"
-SECONDS_MAX = 600
+SECONDS_MAX = 7200
 VALUES_MAX = 300
 WHOLE = ("good/", "tree/", "modules/", "merged", "power/", "eigengenes/labels")
 """Stages that are never thinned."""
@@ -69,17 +69,26 @@ def draw(case: Case) -> NDArray[np.float64]:
     return values
 
 
-def stages(case: Case, values: NDArray[np.float64]) -> dict[str, list[float | None]]:
-    """Run R on a matrix; the numbers of each stage."""
+Stages = dict[str, list[float | None]]
+
+
+def all_stages(cases: tuple[Case, ...]) -> list[Stages]:
+    """Run R on the matrices of the cases; the numbers of each stage, by case."""
     with tempfile.TemporaryDirectory() as temporary:
-        matrix, result = Path(temporary, "matrix.tsv"), Path(temporary, "stages.tsv")
-        rows = (["NA" if np.isnan(x) else repr(float(x)) for x in row] for row in values)
-        matrix.write_text("\n".join("\t".join(row) for row in rows) + "\n")
-        script = Path(__file__).with_suffix(".R")
-        words = ["Rscript", str(script), str(matrix), str(result)]
-        words += [str(case.power), str(case.min_size)]
+        words = ["Rscript", str(Path(__file__).with_suffix(".R"))]
+        results = [Path(temporary, f"{case.name}.stages") for case in cases]
+        for case, result in zip(cases, results, strict=True):
+            rows = (["NA" if np.isnan(x) else repr(float(x)) for x in row] for row in draw(case))
+            matrix = Path(temporary, f"{case.name}.tsv")
+            matrix.write_text("\n".join("\t".join(row) for row in rows) + "\n")
+            words += [str(matrix), str(result), str(case.power), str(case.min_size)]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, timeout=SECONDS_MAX)
-        lines = [line.split("\t") for line in result.read_text().splitlines()]
+        return [read(result) for result in results]
+
+
+def read(result: Path) -> Stages:
+    """Read the stages that R wrote."""
+    lines = [line.split("\t") for line in result.read_text().splitlines()]
     return {name: [number(text) for text in texts] for name, *texts in lines}
 
 
@@ -98,13 +107,11 @@ def thinned(name: str, values: list[float | None]) -> list[float | None]:
     return values[:: max(1, -(-len(values) // VALUES_MAX))]
 
 
-def write(case: Case, folder: Path, *, thin: bool) -> None:
+def write(case: Case, of_stages: Stages, folder: Path, *, thin: bool) -> None:
     """Write the fixture of a case."""
-    values = draw(case)
-    of_stages = stages(case, values)
     if thin:
         of_stages = {name: thinned(name, stage) for name, stage in of_stages.items()}
-    flat = [None if np.isnan(x) else number(repr(float(x))) for x in values.ravel()]
+    flat = [None if np.isnan(x) else number(repr(float(x))) for x in draw(case).ravel()]
     sizes = {"samples": case.samples, "power": case.power, "min_size": case.min_size}
     text = json.dumps({**sizes, "values": flat, "stages": of_stages}, separators=(",", ":"))
     packed = gzip.compress(text.encode(), compresslevel=9, mtime=0)
@@ -116,8 +123,8 @@ def main(arguments: list[str]) -> None:
     folders = [Path(argument) for argument in arguments if argument != "--all"]
     folder = folders[0] if folders else FIXTURES
     folder.mkdir(parents=True, exist_ok=True)
-    for case in CASES:
-        write(case, folder, thin="--all" not in arguments)
+    for case, of_stages in zip(CASES, all_stages(CASES), strict=True):
+        write(case, of_stages, folder, thin="--all" not in arguments)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,72 @@
+//! Fixtures of R, as `tools/modules_oracle.py` writes them.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// Input of R and its stages; NaN where a number is missing.
+pub struct Fixture {
+    pub name: String,
+    pub values: Vec<f64>,
+    pub samples: usize,
+    pub power: u32,
+    pub min_size: usize,
+    pub stages: BTreeMap<String, Vec<f64>>,
+}
+
+impl Fixture {
+    /// Numbers of a stage as labels.
+    pub fn labels(&self, stage: &str) -> Vec<u32> {
+        self.stages[stage].iter().map(|label| *label as u32).collect()
+    }
+
+    /// Stages whose names begin with `prefix`, which is cut off.
+    pub fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &[f64])> {
+        self.stages
+            .iter()
+            .filter_map(move |(name, values)| Some((name.strip_prefix(prefix)?, &values[..])))
+    }
+}
+
+/// Reads all fixtures, from the folder `MODULES_FIXTURES` if it is set.
+pub fn fixtures() -> Vec<Fixture> {
+    let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folder = std::env::var_os("MODULES_FIXTURES").map_or(ours, PathBuf::from);
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    paths.into_iter().map(read).collect()
+}
+
+fn read(path: PathBuf) -> Fixture {
+    let file = std::fs::File::open(&path).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let numbers = |json: &serde_json::Value| {
+        json.as_array().unwrap().iter().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
+    };
+    let stages = json["stages"].as_object().unwrap();
+    Fixture {
+        name: path.file_name().unwrap().to_string_lossy().into_owned(),
+        values: numbers(&json["values"]),
+        samples: json["samples"].as_u64().unwrap() as usize,
+        power: json["power"].as_u64().unwrap() as u32,
+        min_size: json["min_size"].as_u64().unwrap() as usize,
+        stages: stages.iter().map(|(name, values)| (name.clone(), numbers(values))).collect(),
+    }
+}
+
+/// Asserts that numbers agree within `tolerance`, and are missing together; `expected` may hold
+/// evenly spaced ones only.
+pub fn assert_near(actual: &[f64], expected: &[f64], tolerance: f64, what: &str) {
+    let step = (1..=actual.len().max(1))
+        .find(|step| actual.len().div_ceil(*step) == expected.len())
+        .unwrap_or_else(|| panic!("{what}: {} for {}", actual.len(), expected.len()));
+    for (place, (actual, expected)) in actual.iter().step_by(step).zip(expected).enumerate() {
+        let is_near = (actual - expected).abs() <= tolerance;
+        let both_missing = actual.is_nan() && expected.is_nan();
+        assert!(is_near || both_missing, "{what}, {place}: {actual}, R has {expected}");
+    }
+}
