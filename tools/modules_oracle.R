@@ -88,10 +88,12 @@ trees <- function() {
     put(paste(name, "height", sep = "/"), tree$height)
     put(paste(name, "order", sep = "/"), tree$order)
     cut <- function(label, ...) cut_one(paste(name, "cut", label, sep = "/"), tree, distances, ...)
-    for (deep in 0:4) for (pam in 0:1) for (respect in 0:1) for (size in c(5, min_size)) {
+    for (deep in if (digits == 4) 0:4 else c(1, 3)) for (pam in 0:1) for (respect in 0:1) {
+      size <- if (deep == 1) 5 else min_size
       cut(paste("deep", deep, pam, respect, size, sep = " "), deepSplit = deep,
           pamStage = pam == 1, pamRespectsDendro = respect == 1, minClusterSize = size)
     }
+    if (digits == 2) next
     cut("fraction", deepSplit = 2.5)
     cut("low", cutHeight = tree$height[floor(0.6 * length(tree$height))])
     cut("high", cutHeight = 2 * max(tree$height))
@@ -104,7 +106,7 @@ trees <- function() {
 
 modules <- function() {
   for (network in c("unsigned", "signed")) for (measure in c("pearson", "bicor")) {
-    for (height in c(0.15, 0.5)) {
+    for (height in if (measure == "bicor") 0.15 else c(0.15, 0.5)) {
       result <- tryCatch(
         blockwiseModules(
           samples, power = power, networkType = network, corType = measure, deepSplit = 3,

@@ -149,6 +149,7 @@ impl Chain {
     fn merge<T: Stored>(&mut self, distances: &mut Triangle<'_, T>, small: usize, large: usize) {
         let (small_size, large_size) = (self.sizes[small] as f64, self.sizes[large] as f64);
         let total = small_size + large_size;
+        // In this form: the last digit of a height decides ties, and R has it so.
         let (small_part, large_part) = (small_size / total, large_size / total);
         self.sizes[large] += self.sizes[small];
         self.remove(small);

@@ -43,18 +43,22 @@ fn read(path: PathBuf) -> Fixture {
     let file = std::fs::File::open(&path).unwrap();
     let mut text = String::new();
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let numbers = |json: &serde_json::Value| {
-        json.as_array().unwrap().iter().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
-    };
-    let stages = json["stages"].as_object().unwrap();
+    let number = |text: &str| text.parse().unwrap_or(f64::NAN);
+    let mut stages: BTreeMap<String, Vec<f64>> = text
+        .lines()
+        .map(|line| {
+            let mut fields = line.split('\t');
+            (fields.next().unwrap().to_owned(), fields.map(number).collect())
+        })
+        .collect();
+    let sizes = stages.remove("sizes").unwrap();
     Fixture {
         name: path.file_name().unwrap().to_string_lossy().into_owned(),
-        values: numbers(&json["values"]),
-        samples: json["samples"].as_u64().unwrap() as usize,
-        power: json["power"].as_u64().unwrap() as u32,
-        min_size: json["min_size"].as_u64().unwrap() as usize,
-        stages: stages.iter().map(|(name, values)| (name.clone(), numbers(values))).collect(),
+        values: stages.remove("values").unwrap(),
+        samples: sizes[0] as usize,
+        power: sizes[1] as u32,
+        min_size: sizes[2] as usize,
+        stages,
     }
 }
 
