@@ -7,7 +7,7 @@
 //! memory is two triangles of N (N - 1) / 2 values.
 //!
 //! Safe to change: a kernel, held equal to `reference.rs` by property tests and to R by fixtures.
-//! What breaks: order of summation and of ties, as in `docs/adr/0055-modules-in-one-order.md`: they
+//! Danger: order of summation and of ties, as in `docs/adr/0055-modules-in-one-order.md`: they
 //! are part of the answer.
 
 pub mod kernel;

@@ -172,7 +172,7 @@ pub enum TieOrder {
     Colour,
 }
 
-/// What follows the tree cut: the filter by membership, reassignment and merging.
+/// Steps after the tree cut: the filter by membership, reassignment and merging.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RefineParams {
     /// Correlation of genes and eigengenes.

@@ -130,9 +130,9 @@ fn nearest(
     from: usize,
     first: Option<usize>,
 ) -> usize {
-    let others = first.into_iter().chain(active.iter().copied().filter(|&i| i != from));
+    let candidates = first.into_iter().chain(active.iter().copied().filter(|&i| i != from));
     let mut best = (f64::INFINITY, from);
-    for i in others {
+    for i in candidates {
         if distances[from][i] < best.0 {
             best = (distances[from][i], i);
         }
@@ -175,10 +175,11 @@ pub fn by_size(labels: &[u32]) -> Vec<u32> {
     let size = |label: u32| labels.iter().filter(|other| **other == label).count();
     let modules: BTreeSet<u32> = labels.iter().copied().filter(|label| *label > 0).collect();
     let rank = |label: u32| {
-        let own = size(label);
         1 + modules
             .iter()
-            .filter(|other| size(**other) > own || size(**other) == own && **other < label)
+            .filter(|other| {
+                size(**other) > size(label) || size(**other) == size(label) && **other < label
+            })
             .count() as u32
     };
     labels.iter().map(|&label| if label == 0 { 0 } else { rank(label) }).collect()

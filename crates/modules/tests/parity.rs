@@ -24,7 +24,7 @@ use cuesta_modules::params::{
 const MEMORY: u64 = 1 << 30;
 
 /// Genes and samples that R keeps.
-fn kept(fixture: &Fixture) -> (Vec<f64>, usize) {
+fn good_values(fixture: &Fixture) -> (Vec<f64>, usize) {
     let genes = fixture.labels("good/genes");
     let samples = fixture.labels("good/samples");
     let rows = fixture.values.chunks(fixture.samples).zip(genes).filter(|(_, good)| *good == 1);
@@ -53,11 +53,9 @@ fn correlations_are_those_of_r() {
             assert_near(ours.values(), &fixture.stages[stage], 1e-12, &name);
         };
         check(Measure::Pearson, "r");
-        for (fallback, name) in [
-            (Fallback::Individual, "individual"),
-            (Fallback::All, "all"),
-            (Fallback::None, "none"),
-        ] {
+        for (fallback, name) in
+            [(Fallback::Individual, "individual"), (Fallback::All, "all"), (Fallback::None, "none")]
+        {
             for max_outliers in [1.0, 0.1] {
                 let measure = Measure::Bicor { max_outliers, fallback };
                 check(measure, &format!("bicor/{max_outliers}/{name}"));
@@ -71,7 +69,8 @@ fn good_genes_and_samples_are_those_of_r() {
     for fixture in fixtures() {
         let expression = Expression::new(&fixture.values, fixture.samples).unwrap();
         let good = good_parts(&expression).unwrap();
-        let numbers = |flags: &[bool]| flags.iter().map(|flag| u32::from(*flag)).collect::<Vec<_>>();
+        let numbers =
+            |flags: &[bool]| flags.iter().map(|flag| u32::from(*flag)).collect::<Vec<_>>();
         assert_eq!(numbers(&good.genes), fixture.labels("good/genes"), "{}", fixture.name);
         assert_eq!(numbers(&good.samples), fixture.labels("good/samples"), "{}", fixture.name);
     }
@@ -81,7 +80,7 @@ fn good_genes_and_samples_are_those_of_r() {
 fn adjacencies_and_overlaps_are_those_of_r() {
     let budget = Budget::new(MEMORY);
     for fixture in fixtures() {
-        let (values, samples) = kept(&fixture);
+        let (values, samples) = good_values(&fixture);
         let expression = Expression::new(&values, samples).unwrap();
         let adjacency = |network, keeps_sign| {
             let mut triangle: Triangle<f64> =
@@ -102,8 +101,7 @@ fn adjacencies_and_overlaps_are_those_of_r() {
                 "signed" => OverlapType::Signed,
                 _ => OverlapType::SignedNowick,
             };
-            let denominator =
-                if parts[2] == "min" { Denominator::Min } else { Denominator::Mean };
+            let denominator = if parts[2] == "min" { Denominator::Min } else { Denominator::Mean };
             let params = OverlapParams { kind, denominator, separate: parts[1].ends_with(" 2") };
             let adjacency = adjacency(network(soft), keeps_sign);
             let ours: Triangle<f64> = overlap(&adjacency, params, 2, &budget).unwrap();
@@ -117,16 +115,22 @@ fn tables_of_powers_are_those_of_r() {
     let budget = Budget::new(MEMORY);
     let powers: Vec<u32> = (1..=20).collect();
     for fixture in fixtures() {
-        let (values, samples) = kept(&fixture);
+        let (values, samples) = good_values(&fixture);
         let expression = Expression::new(&values, samples).unwrap();
         let r: Triangle<f64> = correlations(&expression, Measure::Pearson, 2, &budget).unwrap();
         for name in ["unsigned", "signed", "signed hybrid"] {
             let rows = table(&r, network(name), &powers).unwrap();
-            let check = |column: &str, value: fn(&cuesta_modules::kernel::power::PowerRow) -> f64| {
-                let ours: Vec<f64> = rows.iter().map(value).collect();
-                let stage = format!("power/{name}/{column}");
-                assert_near(&ours, &fixture.stages[&stage], 1e-9, &format!("{} {stage}", fixture.name));
-            };
+            let check =
+                |column: &str, value: fn(&cuesta_modules::kernel::power::PowerRow) -> f64| {
+                    let ours: Vec<f64> = rows.iter().map(value).collect();
+                    let stage = format!("power/{name}/{column}");
+                    assert_near(
+                        &ours,
+                        &fixture.stages[&stage],
+                        1e-9,
+                        &format!("{} {stage}", fixture.name),
+                    );
+                };
             check("SFT.R.sq", |row| row.fit.r_squared);
             check("slope", |row| row.fit.slope);
             check("truncated.R.sq", |row| row.fit.truncated_r_squared);
@@ -218,7 +222,7 @@ fn cuts_are_those_of_r() {
 #[test]
 fn eigengenes_and_memberships_are_those_of_r() {
     for fixture in fixtures().iter().filter(|it| it.stages.contains_key("eigengenes/labels")) {
-        let (values, samples) = kept(fixture);
+        let (values, samples) = good_values(fixture);
         let expression = Expression::new(&values, samples).unwrap();
         let labels = fixture.labels("eigengenes/labels");
         let ours = eigengenes(&expression, &labels, 2).unwrap();
@@ -239,11 +243,10 @@ fn eigengenes_and_memberships_are_those_of_r() {
 fn merged_modules_are_those_of_r() {
     let budget = Budget::new(MEMORY);
     for fixture in fixtures().iter().filter(|it| it.stages.contains_key("eigengenes/labels")) {
-        let (values, samples) = kept(fixture);
+        let (values, samples) = good_values(fixture);
         let expression = Expression::new(&values, samples).unwrap();
         let labels = fixture.labels("eigengenes/labels");
-        for (prefix, ties) in
-            [("merged/", TieOrder::Number), ("merged colours/", TieOrder::Colour)]
+        for (prefix, ties) in [("merged/", TieOrder::Number), ("merged colours/", TieOrder::Colour)]
         {
             for (height, expected) in fixture.below(prefix) {
                 let height = height.parse().unwrap();
@@ -260,10 +263,12 @@ fn merged_modules_are_those_of_r() {
 fn modules_are_those_of_r_from_end_to_end() {
     let budget = Budget::new(MEMORY);
     for fixture in fixtures() {
-        let (values, samples) = kept(&fixture);
+        let (values, samples) = good_values(&fixture);
         let expression = Expression::new(&values, samples).unwrap();
-        let names: Vec<&str> =
-            fixture.below("modules/").filter_map(|(name, _)| name.strip_suffix("/labels")).collect();
+        let names: Vec<&str> = fixture
+            .below("modules/")
+            .filter_map(|(name, _)| name.strip_suffix("/labels"))
+            .collect();
         for name in names {
             let parts: Vec<&str> = name.split('/').collect();
             let measure = match parts[1] {

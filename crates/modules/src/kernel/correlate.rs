@@ -72,9 +72,8 @@ fn common<'v>(
         return Some(gene.unit);
     }
     let samples = gene.values.iter().zip(partner.values);
-    let shared: Vec<f64> = samples
-        .map(|(value, partner)| if partner.is_nan() { f64::NAN } else { *value })
-        .collect();
+    let shared: Vec<f64> =
+        samples.map(|(value, partner)| if partner.is_nan() { f64::NAN } else { *value }).collect();
     buffer.resize(shared.len(), 0.0);
     unit_column(measure, &shared, buffer).then_some(&buffer[..])
 }

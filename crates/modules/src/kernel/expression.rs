@@ -73,7 +73,8 @@ pub fn good_parts(expression: &Expression) -> Result<GoodParts> {
         let before = good.clone();
         let samples = count(&good.samples);
         for gene in 0..expression.genes() {
-            good.genes[gene] = good.genes[gene] && is_good_gene(expression.row(gene), &good.samples);
+            good.genes[gene] =
+                good.genes[gene] && is_good_gene(expression.row(gene), &good.samples);
         }
         let genes = count(&good.genes);
         if genes == 0 || samples == 0 {

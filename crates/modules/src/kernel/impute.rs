@@ -56,8 +56,8 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 fn nearest(rows: &[&[f64]], gene: usize, usable: &[usize]) -> Vec<usize> {
-    let others = usable.iter().filter(|&&other| other != gene);
-    let mut ranked: Vec<(f64, usize)> = others
+    let candidates = usable.iter().filter(|&&other| other != gene);
+    let mut ranked: Vec<(f64, usize)> = candidates
         .filter_map(|&other| {
             let samples = rows[gene].iter().zip(rows[other]);
             mean(samples.map(|(x, y)| (x - y) * (x - y))).map(|distance| (distance, other))

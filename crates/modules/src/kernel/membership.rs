@@ -45,14 +45,16 @@ pub fn filter(
         let module = std::slice::from_ref(eigengene);
         let of_gene: Vec<f64> = genes
             .iter()
-            .map(|&gene| oriented(memberships(expression.row(gene), module, params.measure)[0], params))
+            .map(|&gene| {
+                oriented(memberships(expression.row(gene), module, params.measure)[0], params)
+            })
             .collect();
         let core = of_gene.iter().filter(|value| **value > params.min_core_membership).count();
-        let stays = |membership: f64| membership >= params.min_membership;
-        let count = of_gene.iter().filter(|value| stays(**value)).count();
+        let is_member = |membership: f64| membership >= params.min_membership;
+        let count = of_gene.iter().filter(|value| is_member(**value)).count();
         let dissolves = (core as f64) < core_size || count < params.min_module_size;
         for (&gene, &membership) in genes.iter().zip(&of_gene) {
-            if dissolves || !stays(membership) {
+            if dissolves || !is_member(membership) {
                 labels[gene] = 0;
             }
         }

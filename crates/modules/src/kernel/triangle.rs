@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn no_and_one_thing_have_no_pairs() {
+    fn fewer_than_two_things_have_no_pairs() {
         let budget = Budget::new(0);
         for count in [0, 1] {
             let mut triangle = Triangle::<f64>::zeros(count, &budget, "test").unwrap();

@@ -25,8 +25,8 @@ struct Cut<'a> {
     branches: Vec<Branch>,
 }
 
-/// Returns the module of each gene from 1, or 0. `params` have values of their own for scatter, gap
-/// and cut height, which are fractions as in [`CutParams`].
+/// Returns the module of each gene from 1, or 0. `params` must name scatter and gap, must respect the
+/// tree, and must have no largest distance for the assignment and no height of a split.
 pub fn cut_tree(tree: &Tree, distances: &Square, params: &CutParams) -> Vec<u32> {
     let heights = &tree.heights;
     let number = ((0.05 * heights.len() as f64).round_ties_even() as usize).max(1);
@@ -100,7 +100,12 @@ impl Cut<'_> {
     }
 
     /// Joins two branches; with as many composites as joins, as where assignment respects the tree.
-    fn meet(&mut self, (small, large): (usize, usize), height: f64, on: &mut [Option<usize>]) -> usize {
+    fn meet(
+        &mut self,
+        (small, large): (usize, usize),
+        height: f64,
+        on: &mut [Option<usize>],
+    ) -> usize {
         self.branches[small].end = Some(height);
         self.branches[large].end = Some(height);
         for (guest, host) in [(small, large), (large, small)] {
@@ -123,8 +128,8 @@ impl Cut<'_> {
     }
 
     fn basics(&self, branch: usize) -> Vec<usize> {
-        let found = &self.branches[branch];
-        if found.is_basic { vec![branch] } else { found.parts.clone() }
+        let Branch { is_basic, parts, .. } = &self.branches[branch];
+        if *is_basic { vec![branch] } else { parts.clone() }
     }
 
     fn mean<'p>(&self, pairs: impl Iterator<Item = (&'p usize, &'p usize)>) -> f64 {
@@ -192,7 +197,7 @@ impl Cut<'_> {
                 }
             }
         }
-        let own = |gene: usize| nearest(&[gene]).flatten().unwrap_or(0);
-        (0..labels.len()).map(|gene| assigned[gene].unwrap_or_else(|| own(gene))).collect()
+        let alone = |gene: usize| nearest(&[gene]).flatten().unwrap_or(0);
+        (0..labels.len()).map(|gene| assigned[gene].unwrap_or_else(|| alone(gene))).collect()
     }
 }

@@ -78,12 +78,7 @@ impl Branches {
     }
 
     /// Follows the next merge of the tree.
-    pub fn merge<T: Stored>(
-        &mut self,
-        merge: [i32; 2],
-        height: f64,
-        distances: &Triangle<'_, T>,
-    ) {
+    pub fn merge<T: Stored>(&mut self, merge: [i32; 2], height: f64, distances: &Triangle<'_, T>) {
         let branch = match merge.map(usize::try_from) {
             [Err(_), Err(_)] => {
                 let genes = merge.map(|leaf| leaf.unsigned_abs() - 1);

@@ -151,6 +151,6 @@ fn diameter<T: Stored>(members: &[u32], distances: &Triangle<'_, T>) -> f64 {
             sums[other] += distance;
         }
     }
-    let others = members.len().saturating_sub(1).max(1) as f64;
-    sums.iter().fold(0.0_f64, |most, sum| most.max(sum / others))
+    let partners = members.len().saturating_sub(1).max(1) as f64;
+    sums.iter().fold(0.0_f64, |most, sum| most.max(sum / partners))
 }

@@ -164,11 +164,7 @@ impl Worker {
         }
     }
 
-    fn finish<T: Stored>(
-        &self,
-        block: &Block<'_, T>,
-        finish: &impl Fn(usize, usize, f64) -> f64,
-    ) {
+    fn finish<T: Stored>(&self, block: &Block<'_, T>, finish: &impl Fn(usize, usize, f64) -> f64) {
         let panels = block.rows.len().div_ceil(TILE_ROWS);
         for (row, slot) in lock(&block.slots).iter_mut().enumerate() {
             let i = block.rows.start + row;
@@ -219,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_is_one_chain_at_any_size_level_and_number_of_threads() {
+    fn products_are_chains_at_any_size_level_and_number_of_threads() {
         let budget = Budget::new(1 << 30);
         for (count, depth) in [(0, 5), (1, 5), (2, 1), (17, 300), (50, 3), (BLOCK + 30, 5)] {
             let stream = Stream::new(1, count as u64);

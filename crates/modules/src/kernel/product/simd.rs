@@ -11,7 +11,7 @@ use super::tile::{Column, Row, TILE_COLUMNS, TILE_ROWS, Tile, kernel};
 /// Level of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Instructions {
-    /// Those of any processor.
+    /// Instructions of any processor.
     Portable,
     /// AVX2 with FMA; made only where they are detected.
     #[cfg(target_arch = "x86_64")]
@@ -174,8 +174,7 @@ mod tests {
     fn the_levels_agree_bit_for_bit_and_follow_the_order_of_terms() {
         for depth in [0, 1, 2, 7, 64, 475] {
             let value = |k: usize, i: usize| Stream::new(5, k as u64).normal(i as u64);
-            let rows: Vec<Row> =
-                (0..depth).map(|k| std::array::from_fn(|i| value(k, i))).collect();
+            let rows: Vec<Row> = (0..depth).map(|k| std::array::from_fn(|i| value(k, i))).collect();
             let columns: Vec<Column> =
                 (0..depth).map(|k| std::array::from_fn(|j| value(k, 50 + j))).collect();
             let mut expected = Tile::default();
