@@ -88,12 +88,18 @@ trees <- function() {
     put(paste(name, "height", sep = "/"), tree$height)
     put(paste(name, "order", sep = "/"), tree$order)
     cut <- function(label, ...) cut_one(paste(name, "cut", label, sep = "/"), tree, distances, ...)
-    for (deep in if (digits == 4) 0:4 else c(1, 3)) for (pam in 0:1) for (respect in 0:1) {
-      size <- if (deep == 1) 5 else min_size
-      cut(paste("deep", deep, pam, respect, size, sep = " "), deepSplit = deep,
-          pamStage = pam == 1, pamRespectsDendro = respect == 1, minClusterSize = size)
+    # A large input has all cuts, the others fewer.
+    is_large <- ncol(samples) > 150
+    for (deep in if (is_large || digits == 4) 0:4 else c(1, 3)) {
+      for (pam in 0:1) for (respect in 0:1) {
+        sizes <- if (is_large) c(5, min_size) else if (deep == 1) 5 else min_size
+        for (size in sizes) {
+          cut(paste("deep", deep, pam, respect, size, sep = " "), deepSplit = deep,
+              pamStage = pam == 1, pamRespectsDendro = respect == 1, minClusterSize = size)
+        }
+      }
     }
-    if (digits == 2) next
+    if (!is_large && digits == 2) next
     cut("fraction", deepSplit = 2.5)
     cut("low", cutHeight = tree$height[floor(0.6 * length(tree$height))])
     cut("high", cutHeight = 2 * max(tree$height))

@@ -44,6 +44,7 @@ class Case:
 
 
 CASES = (
+    Case(name="large", seed=1, genes=160, samples=40, modules=5, decimals=4),
     Case(name="plain", seed=1, genes=100, samples=40, modules=4, decimals=4),
     Case(name="ties", seed=2, genes=60, samples=12, modules=3, decimals=1, constant=2),
     Case(name="missing", seed=3, genes=90, samples=20, modules=4, decimals=3, missing=0.04),
