@@ -25,8 +25,8 @@ struct Cut<'a> {
     branches: Vec<Branch>,
 }
 
-/// Returns the module of each gene from 1, or 0. `params` must name scatter and gap, must respect the
-/// tree, and must have no largest distance for the assignment and no height of a split.
+/// Returns the module of each gene from 1, or 0. `params` must name scatter and gap, must respect
+/// the tree, and must leave out a largest distance for the assignment and a height of a split.
 pub fn cut_tree(tree: &Tree, distances: &Square, params: &CutParams) -> Vec<u32> {
     let heights = &tree.heights;
     let number = ((0.05 * heights.len() as f64).round_ties_even() as usize).max(1);
