@@ -10,6 +10,16 @@
 //! Danger: order of summation and of ties, as in `docs/adr/0055-modules-in-one-order.md`: they
 //! are part of the answer.
 
+pub mod input;
 pub mod kernel;
 pub mod params;
 pub mod reference;
+pub mod run;
+pub mod stages;
+pub mod statistics;
+pub mod tables;
+pub mod traits;
+pub mod verify;
+
+pub use run::run;
+pub use verify::verify;

@@ -1,7 +1,14 @@
 //! Parameters of modules, with the defaults of WGCNA's `blockwiseModules` where nothing else is
 //! said.
 
+mod matrix;
+mod workloads;
+
 use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+pub use matrix::MatrixParams;
+pub use workloads::{Compatibility, CorrelationChoice, ModulesParams, ThresholdParams};
 
 /// Columns that a biweight midcorrelation takes in the form of Pearson's where mad is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +39,8 @@ pub enum Measure {
 }
 
 /// Network: the similarity that is raised to a power.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum NetworkType {
     /// |r|.
     #[default]
@@ -44,7 +52,8 @@ pub enum NetworkType {
 }
 
 /// Numerator of the topological overlap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OverlapType {
     /// Sums of absolute adjacencies.
     Unsigned,

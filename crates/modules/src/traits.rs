@@ -1,0 +1,221 @@
+//! Traits of samples: a table whose first column names the samples, a trait a column.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use cuesta_core::budget::Budget;
+use cuesta_core::{Error, Result};
+use cuesta_input::storage;
+use cuesta_input::table::{DecimalChoice, fields};
+
+use crate::input::LeftOut;
+use crate::params::MatrixParams;
+
+const OPERATION: &str = "input.traits";
+
+/// Words for a missing value.
+const MISSING: [&str; 5] = ["", "NA", "NaN", "nan", "N/A"];
+
+/// Largest number of levels of a trait in words.
+const LEVELS_MAX: usize = 50;
+
+/// Traits in the order of the samples of a matrix; NaN where a value is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traits {
+    /// Name of each trait; a level of a trait in words is `trait=level`.
+    pub names: Vec<String>,
+    /// Values of each trait.
+    pub values: Vec<Vec<f64>>,
+    /// Samples and traits that are left out.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Table of traits as it is written.
+struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Reads the traits of `samples`, by their names.
+///
+/// # Errors
+/// `Input` with file and line for a text that is no table, a sample that is named twice, and where
+/// no sample is one of the matrix; `System`.
+pub fn read(
+    path: &Path,
+    samples: &[String],
+    params: &MatrixParams,
+    budget: &Budget,
+) -> Result<Traits> {
+    let shown = path.display().to_string();
+    let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+    let bytes = storage::read(path).map_err(failed)?;
+    let _lease = budget.take(8 * bytes.len() as u64, "the traits")?;
+    let table = table(&shown, &bytes, params)?;
+    let mut row_of_sample = HashMap::new();
+    for (row, fields) in table.rows.iter().enumerate() {
+        if row_of_sample.insert(fields[0].as_str(), row).is_some() {
+            let text = format!("{shown} names sample {} twice; keep one of its rows", fields[0]);
+            return Err(Error::input(OPERATION, text));
+        }
+    }
+    let rows: Vec<Option<usize>> =
+        samples.iter().map(|sample| row_of_sample.get(sample.as_str()).copied()).collect();
+    if rows.iter().all(Option::is_none) {
+        return Err(Error::input(OPERATION, strangers(&shown, &table, samples)));
+    }
+    let mut traits = Traits::default();
+    let absent = |name: &String, reason| LeftOut { kind: "sample", name: name.clone(), reason };
+    let without = samples.iter().zip(&rows).filter(|(_, row)| row.is_none());
+    traits.left_out.extend(without.map(|(name, _)| absent(name, "has no traits")));
+    let others = table.rows.iter().filter(|row| !samples.contains(&row[0]));
+    traits.left_out.extend(others.map(|row| absent(&row[0], "has traits but no expression")));
+    let missing = params.missing_words();
+    let is_missing =
+        |text: &str| MISSING.contains(&text) || missing.iter().any(|word| word == text);
+    for (column, name) in table.header.iter().enumerate().skip(1) {
+        let texts: Vec<Option<&str>> = rows
+            .iter()
+            .map(|row| row.map(|row| table.rows[row][column].as_str()).filter(|x| !is_missing(x)))
+            .collect();
+        add(&mut traits, name, &texts, params.table.decimal);
+    }
+    Ok(traits)
+}
+
+fn strangers(shown: &str, table: &Table, samples: &[String]) -> String {
+    let first = |names: &mut dyn Iterator<Item = &String>| {
+        names.take(2).cloned().collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "{shown}: none of its {} samples ({}, ...) is one of the matrix ({}, ...); name the \
+         samples in the first column as the matrix does",
+        table.rows.len(),
+        first(&mut table.rows.iter().map(|row| &row[0])),
+        first(&mut samples.iter()),
+    )
+}
+
+/// Adds a trait: its numbers, or a trait a level.
+fn add(traits: &mut Traits, name: &str, texts: &[Option<&str>], decimal: DecimalChoice) {
+    let number = |text: &str| {
+        let text = match decimal {
+            DecimalChoice::Comma => text.replace(',', "."),
+            _ => text.to_owned(),
+        };
+        text.parse::<f64>().ok().filter(|value| value.is_finite())
+    };
+    let mut leave_out = |reason| {
+        traits.left_out.push(LeftOut { kind: "trait", name: name.to_owned(), reason });
+    };
+    let present: Vec<&str> = texts.iter().flatten().copied().collect();
+    if present.is_empty() {
+        return leave_out("has no value");
+    }
+    if present.iter().all(|text| number(text).is_some()) {
+        traits.names.push(name.to_owned());
+        let values = texts.iter().map(|text| text.and_then(number).unwrap_or(f64::NAN));
+        traits.values.push(values.collect());
+        return;
+    }
+    let mut levels = present.clone();
+    levels.sort_unstable();
+    levels.dedup();
+    if levels.len() > LEVELS_MAX || levels.len() == present.len() && levels.len() > 2 {
+        return leave_out("is text with too many levels");
+    }
+    for level in levels {
+        traits.names.push(format!("{name}={level}"));
+        let is_level =
+            |text: &Option<&str>| text.map_or(f64::NAN, |text| f64::from(u8::from(text == level)));
+        traits.values.push(texts.iter().map(is_level).collect());
+    }
+}
+
+fn table(shown: &str, bytes: &[u8], params: &MatrixParams) -> Result<Table> {
+    let refuse = |text: String| Err(Error::input(OPERATION, format!("{shown} {text}")));
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return refuse("is not UTF-8 text; give a table as TSV or CSV".to_owned());
+    };
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let Some((_, first)) = lines.next() else {
+        return refuse("is empty; give a table of samples and traits".to_owned());
+    };
+    let delimiter = params.table.delimiter.byte().unwrap_or_else(|| delimiter(first));
+    let split = |line: &str| -> Vec<String> {
+        let fields = fields::fields(line.as_bytes(), delimiter).into_iter();
+        fields.map(|field| String::from_utf8_lossy(fields::bare(field)).into_owned()).collect()
+    };
+    let mut header = split(first);
+    let mut rows = Vec::new();
+    for (number, line) in lines {
+        let row = split(line);
+        if row.len() == header.len() + 1 && rows.is_empty() {
+            // As R writes it: no label above the names.
+            header.insert(0, String::new());
+        }
+        if row.len() != header.len() {
+            let (count, expected) = (row.len(), header.len());
+            return refuse(format!("has {count} fields on line {number}, expected {expected}"));
+        }
+        if let Some(field) = row.iter().chain(&header).find(|it| it.contains(char::is_control)) {
+            return refuse(format!("has a control character in {field:?} by line {number}"));
+        }
+        rows.push(row);
+    }
+    if rows.is_empty() || header.len() < 2 {
+        return refuse("has no trait; give a column of sample names, then a trait a column".into());
+    }
+    Ok(Table { header, rows })
+}
+
+/// Returns the delimiter that is most frequent in a header; a tab before the others.
+fn delimiter(header: &str) -> u8 {
+    let count = |delimiter: u8| header.bytes().filter(|byte| *byte == delimiter).count();
+    if count(b'\t') > 0 || count(b',') + count(b';') == 0 {
+        return b'\t';
+    }
+    if count(b';') > count(b',') { b';' } else { b',' }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn traits(text: &str) -> Result<Traits> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        std::fs::write(&path, text).unwrap();
+        let samples = ["a", "b", "c", "d"].map(str::to_owned);
+        read(&path, &samples, &MatrixParams::default(), &Budget::new(1 << 20))
+    }
+
+    #[test]
+    fn traits_are_aligned_by_name_and_texts_are_levels() {
+        let read = traits("id,age,sex,code\nd,4,m,w\nb,2.5,f,x\n\"a\",NA,f,y\nz,9,m,z\n").unwrap();
+        assert_eq!(read.names, ["age", "sex=f", "sex=m"]);
+        assert!(read.values[0][0].is_nan() && read.values[0][2].is_nan());
+        assert_eq!((read.values[0][1], read.values[0][3]), (2.5, 4.0));
+        assert_eq!((read.values[1][0], read.values[2][3]), (1.0, 1.0));
+        let names: Vec<_> = read.left_out.iter().map(|it| (it.kind, it.name.as_str())).collect();
+        assert_eq!(names, [("sample", "c"), ("sample", "z"), ("trait", "code")]);
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_used_is_refused_in_a_line() {
+        for (text, expected) in [
+            ("", "is empty"),
+            ("id\tage\n", "has no trait"),
+            ("id\na\n", "has no trait"),
+            ("id\tage\na\t1\t2\t3\n", "has 4 fields on line 2, expected 2"),
+            ("id\tage\na\t1\na\t2\n", "names sample a twice"),
+            ("id\tage\nx\t1\ny\t2\n", "none of its 2 samples (x, y, ...)"),
+        ] {
+            let error = traits(text).unwrap_err().message();
+            assert!(error.contains(expected), "{error}");
+        }
+        let shorter = traits("age\theight\na\t1\t2\nb\t3\t4\n").unwrap();
+        assert_eq!(shorter.names, ["age", "height"]);
+    }
+}
