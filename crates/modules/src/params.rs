@@ -85,6 +85,15 @@ pub struct OverlapParams {
     pub separate: bool,
 }
 
+/// Overlaps that are set to 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Suppressed {
+    /// Whether those of genes whose adjacency is 0 are.
+    pub zero_adjacencies: bool,
+    /// Whether negative ones are.
+    pub negative: bool,
+}
+
 /// Smallest and largest power of a soft network.
 pub const POWERS: std::ops::RangeInclusive<u32> = 1..=30;
 
@@ -111,10 +120,17 @@ pub struct CutParams {
     pub deep_split: f64,
     /// Largest scatter of a core, relative to the cut; from `deep_split` by default.
     pub max_core_scatter: Option<f64>,
-    /// Smallest gap between scatter and merge, relative to the cut; from the scatter by default.
+    /// Smallest gap between scatter and merge, relative to the cut; from `deep_split` by default.
     pub min_gap: Option<f64>,
-    /// Smallest height at which branches are distinct.
+    /// Smallest height at which branches are distinct, as a part of the way from the reference
+    /// height to the cut.
     pub min_split_height: f64,
+    /// Largest scatter of a core as a height; from the relative one by default.
+    pub max_absolute_core_scatter: Option<f64>,
+    /// Smallest gap as a height; from the relative one by default.
+    pub min_absolute_gap: Option<f64>,
+    /// Smallest height at which branches are distinct; from the relative one by default.
+    pub min_absolute_split_height: Option<f64>,
     /// Whether genes that the tree leaves out are assigned to the nearest module.
     pub pam_stage: bool,
     /// Whether a gene is only assigned to modules of its own branch.
@@ -134,6 +150,9 @@ impl Default for CutParams {
             max_core_scatter: None,
             min_gap: None,
             min_split_height: 0.0,
+            max_absolute_core_scatter: None,
+            min_absolute_gap: None,
+            min_absolute_split_height: None,
             pam_stage: true,
             pam_respects_dendro: true,
             respect_small_clusters: true,
@@ -160,6 +179,9 @@ impl CutParams {
             ("--max-core-scatter", self.max_core_scatter),
             ("--min-gap", self.min_gap),
             ("--min-split-height", Some(self.min_split_height)),
+            ("--max-absolute-core-scatter", self.max_absolute_core_scatter),
+            ("--min-absolute-gap", self.min_absolute_gap),
+            ("--min-absolute-split-height", self.min_absolute_split_height),
             ("--max-pam-distance", self.max_pam_distance),
         ];
         for (name, value) in fractions {
@@ -205,6 +227,9 @@ pub struct RefineParams {
     pub merge_height: f64,
     /// Order of modules of the same size.
     pub ties: TieOrder,
+    /// Samples of the p-values of reassignment; all by default. WGCNA counts those that were left
+    /// out too.
+    pub p_value_samples: Option<usize>,
 }
 
 impl Default for RefineParams {
@@ -220,7 +245,57 @@ impl Default for RefineParams {
             reassign_by_column: false,
             merge_height: 0.15,
             ties: TieOrder::Number,
+            p_value_samples: None,
         }
+    }
+}
+
+/// All of the way to modules, as WGCNA's `blockwiseModules` has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockwiseParams {
+    /// Correlation of genes, with each other and with eigengenes.
+    pub measure: Measure,
+    /// Network.
+    pub network: NetworkType,
+    /// Power, 1 to 30.
+    pub power: u32,
+    /// Topological overlap.
+    pub overlap: OverlapParams,
+    /// Overlaps that are set to 0.
+    pub suppressed: Suppressed,
+    /// Cut of the tree; the smallest module is that below.
+    pub cut: CutParams,
+    /// Steps after the cut; measure, network and smallest module are those of this struct.
+    pub refine: RefineParams,
+    /// Smallest module; 20, or half the genes if they are fewer, by default.
+    pub min_module_size: Option<usize>,
+    /// Whether genes and samples without enough values are left out.
+    pub checks_missing: bool,
+    /// Block of each gene; one block by default.
+    pub blocks: Option<Vec<u32>>,
+}
+
+impl Default for BlockwiseParams {
+    fn default() -> Self {
+        Self {
+            measure: Measure::Pearson,
+            network: NetworkType::Unsigned,
+            power: 6,
+            overlap: OverlapParams::default(),
+            suppressed: Suppressed::default(),
+            cut: CutParams { cut_height: Some(0.995), deep_split: 2.0, ..CutParams::default() },
+            refine: RefineParams::default(),
+            min_module_size: None,
+            checks_missing: true,
+            blocks: None,
+        }
+    }
+}
+
+impl BlockwiseParams {
+    /// Whether adjacencies have the sign of the correlation: the overlap is a signed one.
+    pub fn keeps_sign(&self) -> bool {
+        self.network == NetworkType::Unsigned && self.overlap.kind != OverlapType::Unsigned
     }
 }
 

@@ -1,8 +1,9 @@
 //! Each stage against R on R's own input of the stage.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
-use common::{Fixture, assert_near, fixtures};
+use common::{Fixture, assert_near, fixtures, network};
 use cuesta_core::budget::Budget;
 use cuesta_modules::kernel::adjacency::{SoftNetwork, soften};
 use cuesta_modules::kernel::correlate::correlations;
@@ -17,8 +18,7 @@ use cuesta_modules::kernel::overlap::overlap;
 use cuesta_modules::kernel::power::{estimate, table};
 use cuesta_modules::kernel::triangle::Triangle;
 use cuesta_modules::params::{
-    CutParams, Denominator, Fallback, Measure, NetworkType, OverlapParams, OverlapType,
-    RefineParams, TieOrder,
+    CutParams, Denominator, Fallback, Measure, OverlapParams, OverlapType, RefineParams, TieOrder,
 };
 
 const MEMORY: u64 = 1 << 30;
@@ -32,14 +32,6 @@ fn good_values(fixture: &Fixture) -> (Vec<f64>, usize) {
         row.iter().zip(&samples).filter(|(_, good)| **good == 1).map(|(x, _)| *x).collect()
     };
     (rows.flat_map(|(row, _)| chosen(row)).collect(), samples.iter().sum::<u32>() as usize)
-}
-
-fn network(name: &str) -> NetworkType {
-    match name {
-        "unsigned" => NetworkType::Unsigned,
-        "signed" => NetworkType::Signed,
-        _ => NetworkType::SignedHybrid,
-    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Kernels against their references on random input, and at any number of threads.
+#![allow(clippy::unwrap_used)]
 
 use cuesta_core::budget::Budget;
 use cuesta_core::random::Stream;

@@ -48,7 +48,7 @@ impl<'a> Expression<'a> {
 }
 
 /// Genes and samples that are good enough, by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoodParts {
     /// Whether each gene is used.
     pub genes: Vec<bool>,

@@ -70,47 +70,48 @@ fn oriented(membership: f64, params: &RefineParams) -> f64 {
 }
 
 /// Moves genes to the module of which they are clearly closer members, and dissolves modules that
-/// become too small.
+/// lose so many genes that they become too small, whatever they gain.
 pub fn reassign(
     expression: &Expression,
     labels: &mut [u32],
     eigengenes: &[Eigengene],
     params: &RefineParams,
 ) {
-    let before = labels.to_vec();
-    for (gene, label) in labels.iter_mut().enumerate().filter(|(_, label)| **label != 0) {
-        let Some(own) = eigengenes.iter().position(|module| module.label == *label) else {
-            continue;
-        };
-        let of_modules = memberships(expression.row(gene), eigengenes, params.measure);
-        let Some(best) = best(&of_modules, params) else { continue };
-        let p_value = |module: usize| fisher_p_value(of_modules[module], expression.samples());
-        let ratio = p_value(best) / p_value(own);
-        if best != own && ratio < params.reassign_threshold {
-            *label =
-                if params.reassign_by_column { best as u32 + 1 } else { eigengenes[best].label };
+    let before = members(labels);
+    let mut too_small = Vec::new();
+    for (own, module) in eigengenes.iter().enumerate() {
+        let genes = before.get(module.label as usize).map_or(&[][..], Vec::as_slice);
+        let mut moved = 0;
+        for &gene in genes {
+            let of_modules = memberships(expression.row(gene), eigengenes, params.measure);
+            if let Some(best) = better(&of_modules, own, expression.samples(), params) {
+                let by_column = params.reassign_by_column;
+                labels[gene] = if by_column { best as u32 + 1 } else { eigengenes[best].label };
+                moved += 1;
+            }
+        }
+        if moved > 0 && genes.len() - moved < params.min_module_size {
+            too_small.push(module.label);
         }
     }
-    if before == labels {
-        return;
-    }
-    for genes in members(labels).iter().skip(1) {
-        if genes.len() < params.min_module_size {
-            genes.iter().for_each(|&gene| labels[gene] = 0);
-        }
-    }
+    labels.iter_mut().filter(|label| too_small.contains(label)).for_each(|label| *label = 0);
 }
 
-/// Returns the module of the largest membership; the first of equal ones.
-fn best(memberships: &[f64], params: &RefineParams) -> Option<usize> {
-    let mut best: Option<(usize, f64)> = None;
-    for (module, &membership) in memberships.iter().enumerate() {
-        let membership = oriented(membership, params);
-        if !membership.is_nan() && best.is_none_or(|(_, most)| membership > most) {
-            best = Some((module, membership));
-        }
+/// Returns the module of which a gene is clearly more a member than of its own, if there is one;
+/// the first of equal ones.
+fn better(memberships: &[f64], own: usize, samples: usize, params: &RefineParams) -> Option<usize> {
+    let oriented: Vec<f64> = memberships.iter().map(|value| oriented(*value, params)).collect();
+    if oriented.iter().any(|value| value.is_nan()) {
+        return None;
     }
-    best.map(|(module, _)| module)
+    let best =
+        (1..oriented.len()).fold(0, |best, i| if oriented[i] > oriented[best] { i } else { best });
+    if oriented[best] <= oriented[own] {
+        return None;
+    }
+    let samples = params.p_value_samples.unwrap_or(samples);
+    let p_value = |module: usize| fisher_p_value(oriented[module], samples);
+    (p_value(best) / p_value(own) < params.reassign_threshold).then_some(best)
 }
 
 /// Returns the two-sided p-value of a correlation over `samples` by Fisher's transformation; NaN

@@ -40,14 +40,15 @@ pub fn refine(
     let remaining = filter(expression, &mut unmerged, &modules, params);
     modules.retain(|module| remaining.contains(&module.label));
     reassign(expression, &mut unmerged, &modules, params);
-    let merged = merge_close(expression, &unmerged, params.merge_height, threads, budget)?;
+    let closeness = (params.measure, params.merge_height);
+    let merged = merge_by(expression, &unmerged, closeness, threads, budget)?;
     let labels = labels::by_size_with(&merged, params.ties);
     let eigengenes = eigengenes(expression, &labels, threads)?;
     Ok(Modules { unmerged, labels, eigengenes })
 }
 
-/// Merges modules up to a height of the tree of their eigengenes, until none is left; a merged
-/// module takes the label of its first module in the order of the leaves.
+/// Merges modules up to a height of the tree of Pearson's correlations of their eigengenes, as
+/// [`merge_by`] does.
 ///
 /// # Errors
 /// `Input` when no gene of a module varies, or the budget has too little left.
@@ -58,21 +59,36 @@ pub fn merge_close(
     threads: usize,
     budget: &Budget,
 ) -> Result<Vec<u32>> {
+    merge_by(expression, labels, (Measure::Pearson, height), threads, budget)
+}
+
+/// Merges modules up to a height of the tree of the correlations of their eigengenes, until none is
+/// left; a merged module takes the label of its first module in the order of their table.
+///
+/// # Errors
+/// `Input` when no gene of a module varies, or the budget has too little left.
+pub fn merge_by(
+    expression: &Expression,
+    labels: &[u32],
+    (measure, height): (Measure, f64),
+    threads: usize,
+    budget: &Budget,
+) -> Result<Vec<u32>> {
     let mut labels = labels.to_vec();
     loop {
-        let modules = eigengenes(expression, &labels, threads)?;
-        if modules.len() < 2 {
+        let unordered = eigengenes(expression, &labels, threads)?;
+        if unordered.len() < 2 {
             return Ok(labels);
         }
-        let tree = eigengene_tree(&modules, budget)?;
-        let groups = tree.groups(height);
-        let mut label_of_group = vec![None; modules.len()];
+        let order = eigengene_tree(&unordered, budget)?.order;
+        let modules: Vec<Eigengene> =
+            order.iter().map(|leaf| unordered[*leaf as usize - 1].clone()).collect();
+        let groups = tree_by(&modules, measure, budget)?.groups(height);
         let mut image: Vec<u32> = (0..=labels.iter().copied().max().unwrap_or(0)).collect();
         let mut is_merged = false;
-        for leaf in &tree.order {
-            let module = *leaf as usize - 1;
-            let label = modules[module].label;
-            let target = *label_of_group[groups[module]].get_or_insert(label);
+        // The group of a module is the number of its first module.
+        for (module, group) in modules.iter().zip(groups) {
+            let (label, target) = (module.label, modules[group].label);
             is_merged |= target != label;
             image[label as usize] = target;
         }
@@ -89,10 +105,14 @@ pub fn merge_close(
 /// # Errors
 /// `Input` when there is no eigengene, or the budget has too little left.
 pub fn eigengene_tree(modules: &[Eigengene], budget: &Budget) -> Result<Tree> {
+    tree_by(modules, Measure::Pearson, budget)
+}
+
+fn tree_by(modules: &[Eigengene], measure: Measure, budget: &Budget) -> Result<Tree> {
     let values: Vec<f64> = modules.iter().flat_map(|module| module.values.clone()).collect();
     let samples = modules.first().map_or(1, |module| module.values.len());
     let expression = Expression::new(&values, samples)?;
-    let mut distances: Triangle<f64> = correlations(&expression, Measure::Pearson, 1, budget)?;
+    let mut distances: Triangle<f64> = correlations(&expression, measure, 1, budget)?;
     distances.map(1, |correlation| 1.0 - correlation)?;
     average_linkage(&mut distances)
 }

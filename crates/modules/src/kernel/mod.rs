@@ -1,6 +1,7 @@
 //! Pure functions on slices: no I/O, no clock, no log.
 
 pub mod adjacency;
+pub mod blockwise;
 pub mod correlate;
 pub mod cut;
 pub mod eigengene;

@@ -7,7 +7,7 @@ use cuesta_core::budget::Budget;
 
 use crate::kernel::product::{self, Rows};
 use crate::kernel::triangle::{Stored, Triangle};
-use crate::params::{Denominator, OverlapParams, OverlapType};
+use crate::params::{Denominator, OverlapParams, OverlapType, Suppressed};
 
 /// Adjacencies as the rows of a symmetric matrix with a diagonal of ones.
 struct Symmetric<'a, 'b, T>(&'a Triangle<'b, T>);
@@ -89,6 +89,28 @@ pub fn overlap<'b, T: Stored>(
     let source = Symmetric(adjacency);
     product::pairs(&source, threads, (budget, "the topological overlap"), |i, j, shared| {
         pair(params, adjacency.get(i, j), shared, (sums[i], sums[j]))
+    })
+}
+
+/// Computes 1 - topological overlap of all pairs, without those that `suppressed` names, as
+/// [`overlap`] does.
+///
+/// # Errors
+/// `Input` when the budget has too little left.
+pub fn distances<'b, A: Stored, D: Stored>(
+    adjacency: &Triangle<'_, A>,
+    (params, suppressed): (OverlapParams, Suppressed),
+    threads: usize,
+    budget: &'b Budget,
+) -> Result<Triangle<'b, D>> {
+    let sums = connectivity(adjacency);
+    let source = Symmetric(adjacency);
+    product::pairs(&source, threads, (budget, "the distances of genes"), |i, j, shared| {
+        let adjacency = adjacency.get(i, j);
+        let overlap = pair(params, adjacency, shared, (sums[i], sums[j]));
+        let is_zero = suppressed.zero_adjacencies && adjacency == 0.0;
+        let is_negative = suppressed.negative && overlap < 0.0;
+        1.0 - if is_zero || is_negative { 0.0 } else { overlap }
     })
 }
 

@@ -28,11 +28,12 @@ pub fn fit(connectivity: &[f64], bins: usize) -> PowerFit {
     PowerFit { r_squared, slope, truncated_r_squared: plane(&x, &z, &y) }
 }
 
-/// Returns mean connectivity, or the middle of an empty bin, and part of the genes of each bin.
+/// Returns mean connectivity, or the middle where that is 0, and part of the genes of each bin.
 fn histogram(connectivity: &[f64], bins: usize) -> Vec<(f64, f64)> {
     let low = connectivity.iter().copied().fold(f64::INFINITY, f64::min);
     let high = connectivity.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let edge = |bin: usize| low + (high - low) * bin as f64 / bins as f64;
+    let width = (high - low) / bins as f64;
+    let edge = |bin: usize| if bin == bins { high } else { low + width * bin as f64 };
     let mut counts = vec![(0.0, 0.0); bins];
     for &value in connectivity {
         let bin = (1..bins).find(|&bin| value <= edge(bin)).unwrap_or(bins) - 1;
@@ -42,7 +43,9 @@ fn histogram(connectivity: &[f64], bins: usize) -> Vec<(f64, f64)> {
     let total = connectivity.len() as f64;
     let point = |(bin, (sum, count)): (usize, (f64, f64))| {
         let middle = (edge(bin) + edge(bin + 1)) / 2.0;
-        (if count > 0.0 { sum / count } else { middle }, count / total)
+        // Genes without a neighbour have no logarithm either.
+        let mean = if count > 0.0 { sum / count } else { 0.0 };
+        (if mean == 0.0 { middle } else { mean }, count / total)
     };
     counts.into_iter().enumerate().map(point).collect()
 }

@@ -38,6 +38,23 @@ impl Stored for f32 {
     }
 }
 
+/// Distance from 0 to 1 as the similarity of 32 bits: small similarities keep their digits, which a
+/// distance near 1 would lose.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Similarity32(f32);
+
+impl Stored for Similarity32 {
+    #[inline(always)]
+    fn store(value: f64) -> Self {
+        Self((1.0 - value) as f32)
+    }
+
+    #[inline(always)]
+    fn load(self) -> f64 {
+        1.0 - f64::from(self.0)
+    }
+}
+
 /// Values of all pairs `i < j` of `count` things, pair (0, 1) first, then (0, 2).
 #[derive(Debug)]
 pub struct Triangle<'b, T> {
@@ -77,6 +94,16 @@ impl<'b, T: Stored> Triangle<'b, T> {
         }
         let text = format!("{filled} values for the {} pairs", triangle.values.len());
         Err(cuesta_core::Error::input("modules", text))
+    }
+
+    /// Returns a copy; `purpose` names it in the error.
+    ///
+    /// # Errors
+    /// `Input` when the budget has too little left.
+    pub fn copy<'c>(&self, budget: &'c Budget, purpose: &str) -> Result<Triangle<'c, T>> {
+        let mut copy = Triangle::zeros(self.count, budget, purpose)?;
+        copy.values.copy_from_slice(&self.values);
+        Ok(copy)
     }
 
     /// Number of things.

@@ -22,11 +22,12 @@ struct Cut<'a> {
     cut: f64,
     scatter: f64,
     gap: f64,
+    split: f64,
     branches: Vec<Branch>,
 }
 
 /// Returns the module of each gene from 1, or 0. `params` must name scatter and gap, must respect
-/// the tree, and must leave out a largest distance for the assignment and a height of a split.
+/// the tree, and must leave out a largest distance for the assignment and all absolute heights.
 pub fn cut_tree(tree: &Tree, distances: &Square, params: &CutParams) -> Vec<u32> {
     let heights = &tree.heights;
     let number = ((0.05 * heights.len() as f64).round_ties_even() as usize).max(1);
@@ -39,6 +40,7 @@ pub fn cut_tree(tree: &Tree, distances: &Square, params: &CutParams) -> Vec<u32>
         cut: most,
         scatter: low + scatter * (most - low),
         gap: gap * (most - low),
+        split: low + params.min_split_height * (most - low),
         branches: Vec::new(),
     };
     let mut on = vec![None; distances.len()];
@@ -112,7 +114,8 @@ impl Cut<'_> {
             let branch = &self.branches[guest];
             let scatter = self.core_scatter(&branch.genes);
             let is_loose = scatter > self.scatter || height - scatter < self.gap;
-            if branch.is_basic && (is_loose || branch.size < self.min_size) {
+            let is_early = height < self.split;
+            if branch.is_basic && (is_loose || is_early || branch.size < self.min_size) {
                 let genes = branch.genes.clone();
                 self.branches[guest].is_absorbed = true;
                 self.branches[guest].is_only_small = !is_loose;

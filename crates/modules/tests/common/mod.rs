@@ -1,8 +1,11 @@
 //! Fixtures of R, as `tools/modules_oracle.py` writes them.
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
+
+use cuesta_modules::params::NetworkType;
 
 /// Input of R and its stages; NaN where a number is missing.
 pub struct Fixture {
@@ -59,6 +62,15 @@ fn read(path: PathBuf) -> Fixture {
         power: sizes[1] as u32,
         min_size: sizes[2] as usize,
         stages,
+    }
+}
+
+/// Network of a name in R.
+pub fn network(name: &str) -> NetworkType {
+    match name {
+        "unsigned" => NetworkType::Unsigned,
+        "signed" => NetworkType::Signed,
+        _ => NetworkType::SignedHybrid,
     }
 }
 

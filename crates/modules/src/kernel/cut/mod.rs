@@ -42,22 +42,32 @@ impl Limits {
         let reference = heights.get(number.max(1) - 1).copied().unwrap_or(0.0);
         let default_cut = 0.99 * (highest - reference) + reference;
         let cut = params.cut_height.unwrap_or(default_cut).min(highest);
-        let scatter = params.max_core_scatter.unwrap_or_else(|| core_scatter(params.deep_split));
-        let gap = params.min_gap.unwrap_or((1.0 - scatter) * 3.0 / 4.0);
+        let scatter = params
+            .max_core_scatter
+            .unwrap_or_else(|| interpolated(params.deep_split, |scatter| scatter));
+        let gap = params.min_gap.unwrap_or_else(|| {
+            interpolated(params.deep_split, |scatter| (1.0 - scatter) * 3.0 / 4.0)
+        });
+        let split = reference + params.min_split_height * (cut - reference);
         Self {
             cut,
-            scatter: reference + scatter * (cut - reference),
-            gap: gap * (cut - reference),
-            split: params.min_split_height,
+            scatter: params
+                .max_absolute_core_scatter
+                .unwrap_or(reference + scatter * (cut - reference)),
+            gap: params.min_absolute_gap.unwrap_or(gap * (cut - reference)),
+            split: params.min_absolute_split_height.unwrap_or(split),
             size: params.min_cluster_size,
         }
     }
 }
 
-fn core_scatter(deep_split: f64) -> f64 {
-    let below = deep_split.floor().min(3.0) as usize;
-    let part = deep_split - below as f64;
-    CORE_SCATTER[below] + part * (CORE_SCATTER[below + 1] - CORE_SCATTER[below])
+/// Returns the image of the scatter of a `deep_split`: on the line through the nearest whole one,
+/// half to odd, and the next one, as R has it.
+fn interpolated(deep_split: f64, image: impl Fn(f64) -> f64) -> f64 {
+    let nearest = (deep_split + 1.0).round_ties_even() as usize - 1;
+    let Some(next) = CORE_SCATTER.get(nearest + 1) else { return image(CORE_SCATTER[4]) };
+    let part = deep_split - nearest as f64;
+    (1.0 - part) * image(CORE_SCATTER[nearest]) + part * image(*next)
 }
 
 /// Cuts a tree; returns the module of each gene from 1, by falling size, or 0 for none.
