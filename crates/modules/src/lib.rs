@@ -18,6 +18,7 @@ pub mod run;
 pub mod stages;
 pub mod statistics;
 pub mod tables;
+pub mod threshold;
 pub mod traits;
 pub mod verify;
 

@@ -64,7 +64,8 @@ pub fn answer<'b>(
     let input = input::read(request, &params.matrix, response)?;
     let traits = read_traits(request, &params, &input)?;
     let mut job = Job { request, progress, response };
-    let outcome = stages::modules(&input.expression()?, &params, &mut job, observer)?;
+    let settings = (&params, input.samples.len());
+    let outcome = stages::modules(&input.expression()?, settings, &mut job, observer)?;
     let associations = match &traits {
         Some(traits) => associations(&outcome, traits),
         None => Vec::new(),

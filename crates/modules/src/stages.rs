@@ -90,13 +90,13 @@ pub struct Job<'a> {
     pub response: &'a mut Response,
 }
 
-/// Computes modules.
+/// Computes modules, of a matrix with so many samples before any was left out.
 ///
 /// # Errors
 /// `Input` when the memory does not suffice; those of the observer; `Cancelled`.
 pub fn modules(
     expression: &Expression,
-    params: &ModulesParams,
+    (params, samples_read): (&ModulesParams, usize),
     job: &mut Job<'_>,
     observer: &mut impl Observer,
 ) -> Result<Outcome> {
@@ -147,7 +147,8 @@ pub fn modules(
     observer.cut(&tree, &cut, &distances)?;
     drop(distances);
     let modules = timed(job.response, "refine", || {
-        Ok((refine(expression, &cut, &params.refine(genes), threads, budget)?, 0, genes as u64))
+        let params = params.refine(genes, samples_read);
+        Ok((refine(expression, &cut, &params, threads, budget)?, 0, genes as u64))
     })?;
     job.progress.advance(work[3])?;
     let membership = membership(expression, &modules, params);

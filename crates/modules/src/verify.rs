@@ -5,7 +5,7 @@
 //! passes.
 
 mod checks;
-mod definitions;
+pub(crate) mod definitions;
 mod tree;
 
 use cuesta_core::Result;

@@ -108,6 +108,8 @@ mod _native {
             "correlate" => network::run::correlate::recognised(&request),
             "kmeans" => cuesta_kmeans::recognised(&request),
             "images" => cuesta_images::run::recognised(&request),
+            "modules" => cuesta_modules::run::recognised(&request),
+            "threshold" => cuesta_modules::threshold::recognised(&request),
             _ => Ok(Vec::new()),
         })
     }

@@ -89,6 +89,8 @@ pub const ALL: &[RegisteredWorkload] = &[
     workload!("dataflow", cuesta_dataflow, check_dataflow, PLANS),
     workload!("images", cuesta_images, cuesta_images::params::ImagesParams::check, PLANS),
     workload!("kmeans", cuesta_kmeans, cuesta_kmeans::params::KMeansParams::check, PLANS),
+    workload!("modules", cuesta_modules, cuesta_modules::params::ModulesParams::check),
+    THRESHOLD,
     workload!("sort", cuesta_sort, cuesta_sort::params::SortParams::check, PLANS),
     workload!("ioread", cuesta_ioread, cuesta_ioread::params::IoreadParams::check, PLANS),
     network!("communities", cuesta_network::params::CommunitiesParams::check, PLANS),
@@ -114,6 +116,15 @@ const ASSEMBLE: RegisteredWorkload = RegisteredWorkload {
     parameters: |values| METHODS.parameters(values),
     run: |request, progress| (METHODS.of(&request.parameters)?.run)(request, progress),
     verify: |request, progress| (METHODS.of(&request.parameters)?.verify)(request, progress),
+};
+
+/// Thresholds of a gene network, of the crate of modules.
+const THRESHOLD: RegisteredWorkload = RegisteredWorkload {
+    name: "threshold",
+    rounds: None,
+    parameters: |values| checked(values, cuesta_modules::params::ThresholdParams::check),
+    run: cuesta_modules::threshold::run,
+    verify: cuesta_modules::threshold::verify,
 };
 
 fn check_dataflow(

@@ -10,7 +10,7 @@ from cuesta.workloads import GENES, Parameter, Workload
 _FORMS = "genes.tsv, a list with a name a line, an expression matrix or a pair matrix"
 _NAMES_OF_INPUT = "the names beside the input, if any"
 
-METAVARS = {"names": "FILE", "number or names": "N|FILE"}
+METAVARS = {"file": "FILE", "names": "FILE", "number or names": "N|FILE"}
 """Forms of a value in help, by the types that only options have."""
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,14 @@ def keywords(workload: Workload, engines: Option) -> dict[str, Option]:
 
 
 def _keywords_of(option: Option) -> Iterator[str]:
-    """`min_abs_score` of `--min-abs-score`; of a workload's own option its letter too."""
+    """`min_abs_score` of `--min-abs-score`; of a workload's own option its letter too.
+
+    A word of Python's own gets an underscore: `as_` of `--as`.
+    """
     for word in reversed(option.words):
         if word.startswith("--") or option.name.startswith("parameter_"):
-            yield word.lstrip("-").replace("-", "_")
+            name = word.lstrip("-").replace("-", "_")
+            yield f"{name}_" if iskeyword(name) else name
 
 
 def read(
@@ -93,7 +98,9 @@ def read(
 @contextmanager
 def in_words_of_python(workload: Workload, engines: Option) -> Iterator[None]:
     """Errors raised in this context name keywords where they named options."""
-    names = {f"--{name.replace('_', '-')}": name for name in keywords(workload, engines)}
+    names = {
+        f"--{name.rstrip('_').replace('_', '-')}": name for name in keywords(workload, engines)
+    }
     try:
         yield
     except CuestaError as error:

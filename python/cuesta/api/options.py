@@ -93,13 +93,23 @@ def checked(
     plain = read_pairs.inputs(workload, parameters, plain, by_word)
     inputs = tuple(_main_file(absolute(path)) for path in plain)
     parameters, names = workload.split_gene_names(parameters)
-    known = workload.check(parameters)
+    known = workload.check(parameters | _absolute_files(workload, parameters))
     workload.check_inputs(inputs)
     complete = filled(values, [engines, *common_options()])
     with naming(complete.settings):
         common = _common(complete.values)
     common = replace(common, names=names and absolute(names), settings=complete.settings)
     return inputs, known, replace(common, engine_settings=complete.engine_options)
+
+
+def _absolute_files(workload: Workload, parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters that are files, as every process can open them."""
+    files = {parameter.name for parameter in workload.parameters if parameter.type == "file"}
+    return {
+        name: absolute(str(value))
+        for name, value in parameters.items()
+        if name in files and value is not None
+    }
 
 
 def options(workload: Workload, engines: Option) -> list[Option]:

@@ -39,7 +39,8 @@ _INT_MAX = (1 << 32) - 1
 """Largest whole number of a parameter without a maximum: counts in requests have 32 bits."""
 
 _KINDS = {
-    "int": "a whole number", "float": "a number", "text": "a word", "flag": "true or false",
+    "int": "a whole number", "float": "a number", "text": "a word", "file": "a path",
+    "flag": "true or false",
 }  # fmt: skip
 
 
@@ -52,7 +53,7 @@ class Parameter:
     name
         Name in records and requests, e.g. `min_abs_score`.
     type
-        `float`, `int`, `choice`, `text` or `flag`.
+        `float`, `int`, `choice`, `text`, `file` or `flag`.
     help
         Description in a sentence.
     unit
@@ -127,7 +128,7 @@ class Parameter:
             if not isinstance(value, bool):
                 raise ValueError
             return value
-        if self.type in ("choice", "text"):
+        if self.type in ("choice", "text", "file"):
             word = str(value)
             if (self.choices and word not in self.choices) or not word:
                 raise ValueError

@@ -17,6 +17,8 @@ HEADLINE_COUNTS = {
     "kmeans": {"points": "points", "iterations": "iterations"},
     "images": {"images": "images", "objects": "objects"},
     "assemble": {"contigs": "contigs", "n50": "bases N50"},
+    "modules": {"modules": "modules", "genes_in_modules": "genes in modules"},
+    "threshold": {"cut_offs": "cut-offs", "genes_used": "genes"},
     "ioread": {"read_bytes": "bytes read", "requests": "requests"},
 }
 """Counts that summarize an answer, by workload, with their units."""
@@ -54,8 +56,10 @@ def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> st
             )
         case "dataflow" if "vectors" in counts:
             return f"{_about(counts, 'vectors')} vectors went through all stages."
-        case "sort" | "ioread" if HEADLINE_COUNTS[workload].keys() <= counts.keys():
-            return _moved(counts)
+        case "sort" | "ioread" | "modules" | "threshold" if (
+            HEADLINE_COUNTS[workload].keys() <= counts.keys()
+        ):
+            return (_moved if workload in ("sort", "ioread") else _modules)(counts)
         case "assemble" if "contigs" in counts:
             return _contigs(counts)
         case "kmeans" if "points" in counts:
@@ -79,6 +83,17 @@ def _moved(counts: Mapping[str, int]) -> str:
         return f"{_about(counts, 'records')} records are in the order of their keys."
     requests = n.plural(counts["requests"], "request")
     return f"{_about(counts, 'read_bytes')} bytes were read in {requests}."
+
+
+def _modules(counts: Mapping[str, int]) -> str:
+    if "cut_offs" in counts:
+        cut_offs = n.plural(counts["cut_offs"], "cut-off")
+        return f"{cut_offs} and 15 powers of {_about(counts, 'genes_used')} genes are compared."
+    verb = "holds" if counts["modules"] == 1 else "hold"
+    return (
+        f"{n.plural(counts['modules'], 'module')} {verb} {_about(counts, 'genes_in_modules')} of "
+        f"{_about(counts, 'genes')} genes; the largest has {_about(counts, 'largest_module')}."
+    )
 
 
 def _contigs(counts: Mapping[str, int]) -> str:

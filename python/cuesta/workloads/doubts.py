@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.trial import Trial, is_remote
+from cuesta.workloads import modules
 
 TITLE = "Remarks"
 """Title of the view of these reasons in a record."""
@@ -50,6 +51,9 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
         case "kmeans":
             yield from _of_clusters(answer)
+        case "modules" | "threshold":
+            yield from _of_matrix(counts)
+            yield from modules.sentences(trial.workload, trial.parameters, answer, counts)
 
 
 def _of_matrix(counts: Mapping[str, int]) -> Iterator[str]:

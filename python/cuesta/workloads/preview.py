@@ -75,14 +75,14 @@ def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> li
                 views = _pairs(folder, int(str(parameters.get("score_index") or 0)))
             case "join":
                 views = _join(folder)
-            case "degrees":
-                views = _degrees(folder)
-            case "communities":
-                views = _communities(folder)
-            case "kmeans":
-                views = _kmeans(folder)
-            case "images":
-                views = _images(folder)
+            case "degrees" | "communities":
+                views = _degrees(folder) if workload == "degrees" else _communities(folder)
+            case "kmeans" | "images":
+                views = _kmeans(folder) if workload == "kmeans" else _images(folder)
+            case "modules" | "threshold":
+                from cuesta.workloads import modules
+
+                views = modules.views(workload, folder, LIMITS.rows)
             case "assemble":
                 from cuesta.workloads import assembly
 

@@ -32,7 +32,7 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
             return f"Which genes of {first} belong together{how}{_edges(condition)}?"
         case "correlate":
             return _correlate(first, parameters, condition)
-        case "load" | "sort" | "assemble" | "ioread":
+        case "load" | "sort" | "assemble" | "ioread" | "modules" | "threshold":
             return _PLAIN[workload].format(first)
         case "dataflow":
             return _dataflow(first if names else None, parameters)
@@ -74,6 +74,8 @@ _PLAIN = {
     "sort": "How long does it take to sort the records of {}?",
     "assemble": "Which genome do the reads of {} come from?",
     "ioread": "How fast is {} read?",
+    "modules": "Which genes of {} form modules, and what is the profile of each?",
+    "threshold": "Which threshold or power suits the gene network of {}?",
 }
 
 _METHODS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 from cuesta.native import native_module, to_request
 from cuesta.trial import Trial, is_remote, is_stored
 
-RECOGNISED = frozenset({"correlate", "images", "kmeans"})
+RECOGNISED = frozenset({"correlate", "images", "kmeans", "modules", "threshold"})
 """Workloads that read tables of numbers, or images."""
 
 

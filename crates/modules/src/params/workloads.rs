@@ -166,8 +166,8 @@ impl ModulesParams {
         }
     }
 
-    /// Parameters of the steps after the cut.
-    pub fn refine(&self, genes: usize) -> RefineParams {
+    /// Parameters of the steps after the cut of so many genes, in a matrix of so many samples.
+    pub fn refine(&self, genes: usize, samples: usize) -> RefineParams {
         let is_of_r = self.compatibility == Compatibility::Wgcna;
         RefineParams {
             measure: self.measure(),
@@ -177,6 +177,7 @@ impl ModulesParams {
             reassign_threshold: self.reassign_p,
             reassign_by_column: is_of_r,
             merge_height: self.merge_cut_height,
+            p_value_samples: is_of_r.then_some(samples),
             ties: if is_of_r { TieOrder::Colour } else { TieOrder::Number },
             ..RefineParams::default()
         }
@@ -288,7 +289,7 @@ mod tests {
         let theirs = ModulesParams { compatibility: Compatibility::Wgcna, ..ours.clone() };
         assert_eq!((ours.fixed_power(), theirs.fixed_power()), (None, Some(6)));
         assert_eq!((ours.module_size(30), theirs.module_size(30)), (30, 15));
-        assert!(theirs.refine(30).reassign_by_column && !ours.refine(30).reassign_by_column);
+        assert!(theirs.refine(30, 9).reassign_by_column && !ours.refine(30, 9).reassign_by_column);
         let values = serde_json::to_value(&theirs).unwrap();
         assert_eq!((&values["as"], &values["network"]), (&"wgcna-1.72".into(), &"unsigned".into()));
     }

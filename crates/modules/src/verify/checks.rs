@@ -12,7 +12,7 @@ use crate::kernel::adjacency::SoftNetwork;
 use crate::kernel::expression::Expression;
 use crate::kernel::linkage::Tree;
 use crate::kernel::power::PowerRow;
-use crate::params::{CutParams, Measure, ModulesParams};
+use crate::params::{Compatibility, CutParams, Measure, ModulesParams};
 use crate::reference;
 use crate::run::Answer;
 use crate::stages::{Observer, Outcome, Pairs};
@@ -98,7 +98,7 @@ impl<'a> Checks<'a> {
         }
         for (place, first) in outcome.modules.eigengenes.iter().enumerate() {
             for second in &outcome.modules.eigengenes[place + 1..] {
-                let r = reference::correlation(&first.values, &second.values, Measure::Pearson);
+                let r = reference::correlation(&first.values, &second.values, measure);
                 let least = self.params.merge_cut_height - TOLERANCE;
                 let names = (first.label, second.label);
                 self.require(1.0 - r > least, || format!("modules {names:?} are not merged"));
@@ -129,7 +129,9 @@ impl<'a> Checks<'a> {
             is_union &= *label_of.entry(before).or_insert(label) == label;
             is_union &= (before == 0) == (label == 0);
         }
-        let least = self.params.module_size(genes);
+        // A gene that takes the number of a column may revive a module that was dropped.
+        let is_of_r = self.params.compatibility == Compatibility::Wgcna;
+        let least = if is_of_r { 1 } else { self.params.module_size(genes) };
         let is_ordered = sizes[1..].is_sorted_by(|a, b| a >= b);
         let are_named = (1..).zip(&modules.eigengenes).all(|(label, it)| it.label == label);
         self.require(is_union, || "a module is no union of those before merging".to_owned());
@@ -230,10 +232,10 @@ impl Observer for Checks<'_> {
         let entry = |i: usize, j: usize| if i == j { 0.0 } else { distances.get(i, j) };
         let square: reference::Square =
             (0..genes).map(|i| (0..genes).map(|j| entry(i, j)).collect()).collect();
-        let scatter = plain::core_scatter(self.params.deep_split);
+        let (scatter, gap) = plain::scatter_and_gap(self.params.deep_split);
         let params = CutParams {
             max_core_scatter: Some(scatter),
-            min_gap: Some(0.75 * (1.0 - scatter)),
+            min_gap: Some(gap),
             ..self.params.cut(genes)
         };
         let expected = reference::cut_tree(tree, &square, &params);

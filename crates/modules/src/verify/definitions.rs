@@ -62,7 +62,7 @@ pub fn fit(connectivity: &[f64]) -> (f64, f64) {
     }
     let points = bins.iter().enumerate().map(|(bin, values)| {
         let middle = low + width * (bin as f64 + 0.5);
-        let degree = if values.is_empty() { middle } else { mean(values) };
+        let degree = if values.iter().all(|k| *k == 0.0) { middle } else { mean(values) };
         let part = values.len() as f64 / connectivity.len() as f64;
         (degree.log10(), (part + 1e-9).log10())
     });
@@ -74,11 +74,19 @@ pub fn fit(connectivity: &[f64]) -> (f64, f64) {
     (r * r, xy / xx)
 }
 
-/// Largest scatter of a core by the sensitivity to splits, between that of the whole numbers.
-pub fn core_scatter(deep_split: f64) -> f64 {
-    let below = (deep_split as usize).min(3);
+/// Returns the largest scatter of a core and the smallest gap of a sensitivity to splits: those of
+/// whole numbers, and between them those on the line through the nearest one and the next.
+pub fn scatter_and_gap(deep_split: f64) -> (f64, f64) {
     let table = [0.64, 0.73, 0.82, 0.91, 0.95];
-    table[below] + (deep_split - below as f64) * (table[below + 1] - table[below])
+    let gap = |scatter: f64| (1.0 - scatter) * 3.0 / 4.0;
+    let nearest = (deep_split + 1.0).round_ties_even() as usize - 1;
+    if nearest == 4 {
+        return (table[4], gap(table[4]));
+    }
+    let part = deep_split - nearest as f64;
+    let between = |low: f64, high: f64| (1.0 - part) * low + part * high;
+    let (low, high) = (table[nearest], table[nearest + 1]);
+    (between(low, high), between(gap(low), gap(high)))
 }
 
 /// Whether a vector is the eigengene of genes: of length 1, an eigenvector of the products of their

@@ -30,13 +30,15 @@ _INTEGERS = frozenset({
     "gene", "gene1", "gene2", "cluster", "in", "out", "total", "degree", "community", "size",
     "iteration", "empty", "smallest", "largest", "image", "page", "height", "width", "pixels",
     "objects", "block", "vectors", "sum_x", "sum_y", "sum_z", "count", "kmers", "input", "requests",
-    "bytes",
+    "bytes", "module", "merge", "first", "second", "power", "edges", "components",
+    "largest_component", "genes_with_edges", "n",
 })  # fmt: skip
 _NUMBERS = frozenset({
     "score", "score_a", "score_b", "difference", "inertia", "shift", "threshold", "mean_x",
-    "mean_y", "mean_z",
+    "mean_y", "mean_z", "kme", "height", "r", "p", "q", "fdr", "density", "r_squared", "slope",
+    "truncated_r_squared", "mean_connectivity", "median_connectivity", "max_connectivity",
 })  # fmt: skip
-_COORDINATE = re.compile(r"x\d+")
+_COORDINATE = re.compile(r"(x|ME)\d+")
 
 
 def kind_of(name: str) -> Kind:
