@@ -65,6 +65,13 @@ CASES = (
         workload="images", inputs=("images",), keywords={"min_pixels": 3},
         words=("--min-pixels", "3"),
     ),
+    Case(
+        workload="threshold", inputs=("matrix",), keywords={"step": 0.1}, words=("--step", "0.1"),
+    ),
+    Case(
+        workload="modules", inputs=("matrix",), keywords={"min_module_size": 5, "as_": "wgcna-1.72"},
+        words=("--min-module-size", "5", "--as", "wgcna-1.72"),
+    ),
     Case(workload="assemble", inputs=("reads",), keywords={"k": 31}, words=("-k", "31")),
     Case(
         workload="ioread", inputs=("records",), keywords={"request_bytes": 700, "skip_bytes": 50},

@@ -30,6 +30,9 @@ COLUMNS = {
     "sort": "key value",
     "kmeans": "cluster size inertia x1 x2 x3",
     "images": "image file page height width threshold pixels objects largest",
+    "threshold": "threshold edges density genes_with_edges components largest_component "
+    "mean_connectivity median_connectivity max_connectivity r_squared slope p fdr",
+    "modules": "gene name module kme",
     "ioread": "input requests bytes crc32c",
 }
 ROWS = {
@@ -40,6 +43,8 @@ ROWS = {
     "degrees": 80,
     "communities": 60,
     "ioread": 1,
+    "threshold": 7,
+    "modules": 30,
 }
 
 

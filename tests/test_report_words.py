@@ -46,6 +46,8 @@ from cuesta.workloads.question import question, short_name
         ),
         ("assemble", {}, "Which genome do the reads of a.txt come from?"),
         ("ioread", {}, "How fast is a.txt read?"),
+        ("modules", {}, "Which genes of a.txt form modules, and what is the profile of each?"),
+        ("threshold", {}, "Which threshold or power suits the gene network of a.txt?"),
         ("weave", {}, "What does weave say about a.txt and b?"),
     ],
 )

@@ -897,6 +897,137 @@ def run(
 
 @overload
 def run(
+    workload: Literal["modules"],
+    *inputs: Input | Sequence[Input],
+    power: int | None = None,
+    network: Literal["unsigned", "signed", "signed-hybrid"] = "unsigned",
+    method: Literal["pearson", "bicor"] = "pearson",
+    max_p_outliers: float = 1.0,
+    tom: Literal["signed", "unsigned"] = "signed",
+    min_module_size: int | None = None,
+    deep_split: float = 2.0,
+    no_pam: bool = False,
+    min_kme: float = 0.3,
+    reassign_p: float = 1e-06,
+    merge_cut_height: float = 0.15,
+    traits: PathText | None = None,
+    as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
+    top_variable: int | None = None,
+    min_mean: float | None = None,
+    log2: bool = False,
+    missing: str | float | PathText | None = None,
+    transpose: bool = False,
+    delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
+    decimal: Literal["auto", "point", "comma"] = "auto",
+    header: Literal["auto", "present", "absent"] = "auto",
+    columns: str | float | PathText | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Group the genes of an expression matrix into modules with eigengenes, as WGCNA does.
+
+    Parameters
+    ----------
+    inputs
+        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+    power
+        Power of the soft network. From 1 to 30. None: chosen by the fit to a power law, or by the
+        number of samples.
+    network
+        Similarity of two genes: |r|, (1 + r) / 2, or r where it is positive.
+    method
+        The correlation; bicor is the biweight midcorrelation.
+    max_p_outliers
+        Of bicor: largest part of the samples on a side that may be outliers; 1 is no limit. From 0
+        to 1.
+    tom
+        Topological overlap with the signs of an unsigned network, or without.
+    min_module_size
+        Smallest module. At least 2 genes. None: 30.
+    deep_split
+        Sensitivity to splits: more makes more and smaller modules. From 0 to 4.
+    no_pam
+        Leave genes grey that the tree leaves out, not in the nearest module of their branch.
+    min_kme
+        A gene leaves its module if its correlation with the eigengene is below this. From 0 to 1.
+    reassign_p
+        A gene moves to a nearer module if its p-value there is below this part of that in its own.
+        From 0 to 1.
+    merge_cut_height
+        Merge modules whose eigengenes are at most this apart, 1 - r. From 0 to 2.
+    traits
+        File of the traits of samples: a row a sample, named in the first column. None: no traits.
+    as_
+        Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
+    top_variable
+        Use only so many genes: those with the largest variances. At least 1 genes. None: all.
+    min_mean
+        Use only genes with a mean of at least this, before logarithms. None: any.
+    log2
+        Replace each value x by log2(x + 1).
+    missing
+        Words, separated by commas, for a missing value, besides NA, NaN, nan and an empty field.
+        None: only those.
+    transpose
+        Rows are samples and columns are genes: turn the matrix.
+    delimiter
+        What separates the fields of text; auto recognises it.
+    decimal
+        The decimal sign of text; auto recognises it.
+    header
+        Whether the first line of text names the columns; auto recognises it.
+    columns
+        Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
+        numbers.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
     workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
     graph: Literal["none", "graphml"] = "none",
@@ -1003,6 +1134,114 @@ def run(
     ----------
     inputs
         Files of 100-byte records, or folders of them, taken in the order given.
+    engine
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def run(
+    workload: Literal["threshold"],
+    *inputs: Input | Sequence[Input],
+    network: Literal["unsigned", "signed", "signed-hybrid"] = "unsigned",
+    method: Literal["pearson", "bicor"] = "pearson",
+    max_p_outliers: float = 1.0,
+    low: float = 0.3,
+    high: float = 0.99,
+    step: float = 0.01,
+    top_variable: int | None = None,
+    min_mean: float | None = None,
+    log2: bool = False,
+    missing: str | float | PathText | None = None,
+    transpose: bool = False,
+    delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
+    decimal: Literal["auto", "point", "comma"] = "auto",
+    header: Literal["auto", "present", "absent"] = "auto",
+    columns: str | float | PathText | None = None,
+    engine: Literal["native", "spark", "spark-scala", "mpi", "dask", "hadoop", "array"] = "native",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Answer:
+    """Compare thresholds and soft powers of a gene network, without writing its pairs.
+
+    Parameters
+    ----------
+    inputs
+        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+    network
+        Similarity that is raised to a power: |r|, (1 + r) / 2, or r where it is positive.
+    method
+        The correlation; bicor is the biweight midcorrelation.
+    max_p_outliers
+        Of bicor: largest part of the samples on a side that may be outliers; 1 is no limit. From 0
+        to 1.
+    low
+        Smallest cut-off of |r|. From 0 to 1.
+    high
+        Largest cut-off of |r|. From 0 to 1.
+    step
+        Difference of two cut-offs. From 0.0001 to 1.
+    top_variable
+        Use only so many genes: those with the largest variances. At least 1 genes. None: all.
+    min_mean
+        Use only genes with a mean of at least this, before logarithms. None: any.
+    log2
+        Replace each value x by log2(x + 1).
+    missing
+        Words, separated by commas, for a missing value, besides NA, NaN, nan and an empty field.
+        None: only those.
+    transpose
+        Rows are samples and columns are genes: turn the matrix.
+    delimiter
+        What separates the fields of text; auto recognises it.
+    decimal
+        The decimal sign of text; auto recognises it.
+    header
+        Whether the first line of text names the columns; auto recognises it.
+    columns
+        Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
+        numbers.
     engine
         Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
     threads
@@ -1877,6 +2116,137 @@ def compare(
 
 @overload
 def compare(
+    workload: Literal["modules"],
+    *inputs: Input | Sequence[Input],
+    power: int | None = None,
+    network: Literal["unsigned", "signed", "signed-hybrid"] = "unsigned",
+    method: Literal["pearson", "bicor"] = "pearson",
+    max_p_outliers: float = 1.0,
+    tom: Literal["signed", "unsigned"] = "signed",
+    min_module_size: int | None = None,
+    deep_split: float = 2.0,
+    no_pam: bool = False,
+    min_kme: float = 0.3,
+    reassign_p: float = 1e-06,
+    merge_cut_height: float = 0.15,
+    traits: PathText | None = None,
+    as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
+    top_variable: int | None = None,
+    min_mean: float | None = None,
+    log2: bool = False,
+    missing: str | float | PathText | None = None,
+    transpose: bool = False,
+    delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
+    decimal: Literal["auto", "point", "comma"] = "auto",
+    header: Literal["auto", "present", "absent"] = "auto",
+    columns: str | float | PathText | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Group the genes of an expression matrix into modules with eigengenes, as WGCNA does.
+
+    Parameters
+    ----------
+    inputs
+        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+    power
+        Power of the soft network. From 1 to 30. None: chosen by the fit to a power law, or by the
+        number of samples.
+    network
+        Similarity of two genes: |r|, (1 + r) / 2, or r where it is positive.
+    method
+        The correlation; bicor is the biweight midcorrelation.
+    max_p_outliers
+        Of bicor: largest part of the samples on a side that may be outliers; 1 is no limit. From 0
+        to 1.
+    tom
+        Topological overlap with the signs of an unsigned network, or without.
+    min_module_size
+        Smallest module. At least 2 genes. None: 30.
+    deep_split
+        Sensitivity to splits: more makes more and smaller modules. From 0 to 4.
+    no_pam
+        Leave genes grey that the tree leaves out, not in the nearest module of their branch.
+    min_kme
+        A gene leaves its module if its correlation with the eigengene is below this. From 0 to 1.
+    reassign_p
+        A gene moves to a nearer module if its p-value there is below this part of that in its own.
+        From 0 to 1.
+    merge_cut_height
+        Merge modules whose eigengenes are at most this apart, 1 - r. From 0 to 2.
+    traits
+        File of the traits of samples: a row a sample, named in the first column. None: no traits.
+    as_
+        Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
+    top_variable
+        Use only so many genes: those with the largest variances. At least 1 genes. None: all.
+    min_mean
+        Use only genes with a mean of at least this, before logarithms. None: any.
+    log2
+        Replace each value x by log2(x + 1).
+    missing
+        Words, separated by commas, for a missing value, besides NA, NaN, nan and an empty field.
+        None: only those.
+    transpose
+        Rows are samples and columns are genes: turn the matrix.
+    delimiter
+        What separates the fields of text; auto recognises it.
+    decimal
+        The decimal sign of text; auto recognises it.
+    header
+        Whether the first line of text names the columns; auto recognises it.
+    columns
+        Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
+        numbers.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
     workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
     graph: Literal["none", "graphml"] = "none",
@@ -1983,6 +2353,114 @@ def compare(
     ----------
     inputs
         Files of 100-byte records, or folders of them, taken in the order given.
+    engines
+        Engines, separated by commas.
+    threads
+        Cores to use. None: all this process may use.
+    memory
+        Hard limit, such as '8GiB' or bytes; work that does not fit goes to scratch. None: half of
+        the machine's memory.
+    scratch
+        Folder for what does not fit in memory. None: next to the output.
+    master
+        Spark master. None: local[THREADS].
+    ranks
+        MPI ranks. None: as threads.
+    kernels
+        Program of dataflow in Spark's tasks or MPI's ranks; c is for mpi. None: native.
+    engine_option
+        Settings of the engine, by name.
+    seed
+        Seed of whatever is drawn at random.
+    repeat
+        Run so often and give the median.
+    cold
+        Run cold: before every repeat drop the input's pages from the page cache, or with 'machine'
+        (root only) empty the whole cache.
+    output
+        Answer folder to make. None: a temporary one, which lives as long as the answer.
+    verify
+        How much of the answer to hold against its input by another method.
+    overwrite
+        Replace an answer that is there.
+    progress
+        Whether to show how far it is: in a notebook in its cell, else on stderr.
+    """
+
+@overload
+def compare(
+    workload: Literal["threshold"],
+    *inputs: Input | Sequence[Input],
+    network: Literal["unsigned", "signed", "signed-hybrid"] = "unsigned",
+    method: Literal["pearson", "bicor"] = "pearson",
+    max_p_outliers: float = 1.0,
+    low: float = 0.3,
+    high: float = 0.99,
+    step: float = 0.01,
+    top_variable: int | None = None,
+    min_mean: float | None = None,
+    log2: bool = False,
+    missing: str | float | PathText | None = None,
+    transpose: bool = False,
+    delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
+    decimal: Literal["auto", "point", "comma"] = "auto",
+    header: Literal["auto", "present", "absent"] = "auto",
+    columns: str | float | PathText | None = None,
+    engines: str | Sequence[str] = "native,spark,array",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    scratch: PathText | None = None,
+    master: str | float | PathText | None = None,
+    ranks: int | None = None,
+    kernels: Literal["native", "numpy", "c"] | None = None,
+    engine_option: Mapping[str, object] | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    cold: bool | Literal["machine"] = False,
+    output: PathText | None = None,
+    verify: Literal["full", "sample", "none"] = "full",
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Comparison:
+    """Compare thresholds and soft powers of a gene network, without writing its pairs.
+
+    Parameters
+    ----------
+    inputs
+        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+    network
+        Similarity that is raised to a power: |r|, (1 + r) / 2, or r where it is positive.
+    method
+        The correlation; bicor is the biweight midcorrelation.
+    max_p_outliers
+        Of bicor: largest part of the samples on a side that may be outliers; 1 is no limit. From 0
+        to 1.
+    low
+        Smallest cut-off of |r|. From 0 to 1.
+    high
+        Largest cut-off of |r|. From 0 to 1.
+    step
+        Difference of two cut-offs. From 0.0001 to 1.
+    top_variable
+        Use only so many genes: those with the largest variances. At least 1 genes. None: all.
+    min_mean
+        Use only genes with a mean of at least this, before logarithms. None: any.
+    log2
+        Replace each value x by log2(x + 1).
+    missing
+        Words, separated by commas, for a missing value, besides NA, NaN, nan and an empty field.
+        None: only those.
+    transpose
+        Rows are samples and columns are genes: turn the matrix.
+    delimiter
+        What separates the fields of text; auto recognises it.
+    decimal
+        The decimal sign of text; auto recognises it.
+    header
+        Whether the first line of text names the columns; auto recognises it.
+    columns
+        Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
+        numbers.
     engines
         Engines, separated by commas.
     threads

@@ -47,6 +47,8 @@ RUN = {
     "images": "images.npy",
     "kmeans": "points.npy --clusters 3 --iterations 4",
     "assemble": "reads.fa -k 21 --min-count 1",
+    "modules": "matrix.txt --min-module-size 3 --traits traits.csv",
+    "threshold": "matrix.txt --step 0.1",
     "ioread": "records matrix.txt --request-bytes 700 --skip-bytes 50",
 }
 NAMED = {"scan": "--graph graphml", "join": "", "degrees": "", "communities": "--graph graphml"}
@@ -62,6 +64,8 @@ def inputs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert call([*words.split(), "-o", str(folder / name)]) == 0
     names = [f"gene {number // 2}" for number in range(40)]
     (folder / "names.txt").write_text("".join(f"{name}\n" for name in names))
+    traits = [f"sample{number},{number % 7}" for number in range(1, 41)]
+    (folder / "traits.csv").write_text("\n".join(["sample,age", *traits]) + "\n")
     draw = random.Random(3)
     genome = "".join(draw.choices("ACGT", k=600))
     starts = [draw.randrange(550) for _ in range(60)]

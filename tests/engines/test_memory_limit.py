@@ -55,6 +55,8 @@ QUESTIONS: dict[str, tuple[str, list[Callable[[Path], str]]]] = {
     "dataflow": ("--blocks 32 --block-vectors 262144", []),
     "images": ("", [images]),
     "assemble": ("-k 31", [reads]),
+    "threshold": ("", [matrix]),
+    "modules": ("", [matrix]),
     "ioread": ("", [records]),
 }
 

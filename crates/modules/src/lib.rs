@@ -1,5 +1,8 @@
 //! Weighted gene co-expression modules: from an expression matrix to a soft network, its tree,
-//! modules and their eigengenes.
+//! modules and their eigengenes (`spec/workloads/modules`, `spec/workloads/threshold`).
+//!
+//! `run` and `verify` are those of the workload `modules`; [`threshold`] has both of its own. Each
+//! verifier computes the stages of `stages` anew and observes them (`verify/checks.rs`).
 //!
 //! Source: Zhang and Horvath 2005 (soft networks, topological overlap); Langfelder, Zhang and
 //! Horvath 2008 (dynamic tree cut); Langfelder and Horvath 2008 (eigengenes, merging); Müllner 2013

@@ -99,8 +99,7 @@ fn report(outcome: &Outcome, response: &mut Response) {
 /// Reads the traits over the used samples, if there are any.
 fn read_traits(request: &Request, params: &ModulesParams, input: &Input) -> Result<Option<Traits>> {
     let Some(path) = &params.traits else { return Ok(None) };
-    let mut traits =
-        traits::read(path.as_ref(), &input.samples, &params.matrix, &request.budget)?;
+    let mut traits = traits::read(path.as_ref(), &input.samples, &params.matrix, &request.budget)?;
     for values in &mut traits.values {
         let mut used = input.is_used.iter();
         values.retain(|_| *used.next().unwrap_or(&false));

@@ -106,8 +106,7 @@ pub fn modules(
     let work = job_amounts(genes, samples);
     job.progress.expect(work.iter().sum());
     let mut triangle = timed(job.response, "correlate", || {
-        let triangle: Pairs<'_> =
-            correlations(expression, params.measure(), threads, budget)?;
+        let triangle: Pairs<'_> = correlations(expression, params.measure(), threads, budget)?;
         Ok((triangle, 0, genes as u64))
     })?;
     set_flops(job.response, work[0]);
@@ -117,12 +116,16 @@ pub fn modules(
         None => timed(job.response, "choose power", || {
             let rows = table(&triangle, params.network, &TABLE_POWERS)?;
             observer.powers(&triangle, &rows)?;
-            let power = estimate(&rows, FIT)
-                .unwrap_or_else(|| power_by_samples(params.network, samples));
+            let power =
+                estimate(&rows, FIT).unwrap_or_else(|| power_by_samples(params.network, samples));
             Ok(((power, rows), 0, genes as u64))
         })?,
     };
-    let network = SoftNetwork { network: params.network, power, keeps_sign: params.tom != OverlapType::Unsigned };
+    let network = SoftNetwork {
+        network: params.network,
+        power,
+        keeps_sign: params.tom != OverlapType::Unsigned,
+    };
     let overlap_params = params.overlap();
     let mut distances = timed(job.response, "overlap", || {
         soften(&mut triangle, network, threads)?;

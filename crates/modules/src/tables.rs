@@ -109,7 +109,8 @@ fn tree(input: &Input, outcome: &Outcome) -> String {
         Err(_) => format!("-{}", genes[node.unsigned_abs() as usize - 1] + 1),
     };
     let mut text = "merge\tfirst\tsecond\theight\n".to_owned();
-    for (number, (merge, height)) in (1..).zip(outcome.tree.merges.iter().zip(&outcome.tree.heights))
+    for (number, (merge, height)) in
+        (1..).zip(outcome.tree.merges.iter().zip(&outcome.tree.heights))
     {
         let [first, second] = merge.map(node);
         let _ = writeln!(text, "{number}\t{first}\t{second}\t{height}");

@@ -140,7 +140,8 @@ fn thresholds_table(rows: &[ThresholdRow]) -> String {
     for row in rows {
         let counts = [row.edges, row.genes_with_edges, row.components, row.largest_component];
         let [edges, genes, components, largest] = counts;
-        let values = [row.mean, row.median, row.max as f64, row.r_squared, row.slope, row.p, row.fdr];
+        let values =
+            [row.mean, row.median, row.max as f64, row.r_squared, row.slope, row.p, row.fdr];
         let threshold = f64::from(row.threshold) / 1e6;
         let density = number(row.density);
         let _ = writeln!(

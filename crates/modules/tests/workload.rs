@@ -84,9 +84,7 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap())
-        .map(|entry| {
-            (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())
-        })
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
         .collect();
     files.sort();
     files
@@ -177,7 +175,8 @@ fn traits_are_correlated_by_the_names_of_samples() {
     let best = rows.iter().filter(|row| row[1] == "age").map(|row| row[2].parse::<f64>().unwrap());
     assert!(best.fold(0.0, |best: f64, r| best.max(r.abs())) > 0.8, "{text}");
     let left_out = place.text("left_out.tsv");
-    for line in ["sample\ts0\thas no traits", "sample\tstranger\thas traits", "trait\tcode\tis text"]
+    for line in
+        ["sample\ts0\thas no traits", "sample\tstranger\thas traits", "trait\tcode\tis text"]
     {
         assert!(left_out.contains(line), "{left_out}");
     }

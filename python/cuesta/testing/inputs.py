@@ -110,8 +110,21 @@ def _bytes(chance: random.Random, folder: Path, _: str) -> _Made:
     return ["a.bin", "b.bin"], {"request_bytes": request_bytes, "skip_bytes": skip_bytes}
 
 
+def _expression(chance: random.Random, folder: Path, workload: str) -> _Made:
+    shape = {"genes": chance.randrange(2, 70), "samples": chance.randrange(12, 60)}
+    shape |= {"modules": 3, "seed": chance.randrange(1 << 30)}
+    _make(folder, "matrix.txt", "matrix", missing=chance.choice([0.0, 0.1]), **shape)
+    network = chance.choice(["unsigned", "signed", "signed-hybrid"])
+    parameters: dict[str, Any] = {"method": chance.choice(["pearson", "bicor"]), "network": network}
+    if workload == "modules":
+        parameters["min_module_size"] = chance.randrange(2, 12)
+    return ["matrix.txt"], parameters
+
+
 _MAKERS: dict[str, Callable[[random.Random, Path, str], _Made]] = {
     "correlate": _matrix,
+    "modules": _expression,
+    "threshold": _expression,
     "dataflow": _vectors,
     "sort": _records,
     "kmeans": _points,

@@ -187,9 +187,7 @@ impl ModulesParams {
 fn measure(method: CorrelationChoice, max_outliers: f64) -> Measure {
     match method {
         CorrelationChoice::Pearson => Measure::Pearson,
-        CorrelationChoice::Bicor => {
-            Measure::Bicor { max_outliers, fallback: Fallback::Individual }
-        }
+        CorrelationChoice::Bicor => Measure::Bicor { max_outliers, fallback: Fallback::Individual },
     }
 }
 

@@ -171,8 +171,8 @@ pub(crate) fn is_right(pairs: &Pairs<'_>, row: &ThresholdRow, samples: usize) ->
         largest = largest.max(size);
     }
     let (r_squared, slope) = plain::fit(&degrees);
-    let is_fit = r_squared.is_nan()
-        || is_near(r_squared, row.r_squared) && is_near(slope, row.slope);
+    let is_fit =
+        r_squared.is_nan() || is_near(r_squared, row.r_squared) && is_near(slope, row.slope);
     let p = plain::p_value(f64::from(row.threshold) / 1e6, samples);
     degrees.sort_by(f64::total_cmp);
     let median = (degrees[(genes - 1) / 2] + degrees[genes / 2]) / 2.0;

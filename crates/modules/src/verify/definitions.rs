@@ -161,7 +161,10 @@ pub fn q_value(p: f64, p_values: &[f64]) -> f64 {
     let present = || p_values.iter().copied().filter(|value| !value.is_nan());
     let count = present().count() as f64;
     let rank = |value: f64| present().filter(|other| *other <= value).count() as f64;
-    present().filter(|other| *other >= p).map(|other| other * count / rank(other)).fold(1.0, f64::min)
+    present()
+        .filter(|other| *other >= p)
+        .map(|other| other * count / rank(other))
+        .fold(1.0, f64::min)
 }
 
 #[cfg(test)]

@@ -135,8 +135,7 @@ mod tests {
             // Few different distances, so that there are ties.
             let pairs = (0..(count * (count - 1) / 2) as u64)
                 .map(|place| (1.0 + stream.below(1 + place, 9) as f64) / 10.0);
-            let distances: Triangle<'_, f64> =
-                Triangle::from_pairs(count, pairs, &budget).unwrap();
+            let distances: Triangle<'_, f64> = Triangle::from_pairs(count, pairs, &budget).unwrap();
             let mut work: Triangle<'_, f64> =
                 Triangle::from_pairs(count, distances.values().iter().copied(), &budget).unwrap();
             let tree = average_linkage(&mut work).unwrap();
