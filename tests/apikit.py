@@ -69,7 +69,8 @@ CASES = (
         workload="threshold", inputs=("matrix",), keywords={"step": 0.1}, words=("--step", "0.1"),
     ),
     Case(
-        workload="modules", inputs=("matrix",), keywords={"min_module_size": 5, "as_": "wgcna-1.72"},
+        workload="modules", inputs=("matrix",),
+        keywords={"min_module_size": 5, "as_": "wgcna-1.72"},
         words=("--min-module-size", "5", "--as", "wgcna-1.72"),
     ),
     Case(workload="assemble", inputs=("reads",), keywords={"k": 31}, words=("-k", "31")),

@@ -40,7 +40,7 @@ pub struct Input<'b> {
     pub values: Vec<f64>,
     /// Number of genes in the file.
     pub genes_read: u64,
-    /// What is left out though it passes the filters.
+    /// Genes and samples that pass the filters and yet have no use.
     pub left_out: Vec<LeftOut>,
     _lease: Lease<'b>,
 }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn values_below_zero_have_no_logarithm_and_the_line_names_one() {
+    fn values_below_zero_have_no_logarithm() {
         let params = MatrixParams { log2: true, ..MatrixParams::default() };
         let error = filtered(matrix(&[&[1.0, 2.0], &[3.0, -4.0]]), &params).err().unwrap();
         assert!(error.message().contains("gene g1, sample s1: -4 is negative"), "{error}");

@@ -1,4 +1,4 @@
-//! Stages from a matrix to modules, in order; what looks at intermediate results is an [`Observer`].
+//! Stages from a matrix to modules, in order; an [`Observer`] checks intermediate results.
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, human};
@@ -28,7 +28,7 @@ pub trait Observer {
     /// Looks at a table of powers and the correlations of which it was made.
     ///
     /// # Errors
-    /// Those of the observer.
+    /// Errors of the observer.
     fn powers(&mut self, _: &Pairs<'_>, _: &[PowerRow]) -> Result<()> {
         Ok(())
     }
@@ -36,7 +36,7 @@ pub trait Observer {
     /// Looks at the adjacencies of genes.
     ///
     /// # Errors
-    /// Those of the observer.
+    /// Errors of the observer.
     fn adjacencies(&mut self, _: &Expression, _: &Pairs<'_>, _: SoftNetwork) -> Result<()> {
         Ok(())
     }
@@ -44,7 +44,7 @@ pub trait Observer {
     /// Looks at the distances, 1 - overlap, and the adjacencies of which they were made.
     ///
     /// # Errors
-    /// Those of the observer.
+    /// Errors of the observer.
     fn distances(&mut self, _: &Pairs<'_>, _: &Pairs<'_>) -> Result<()> {
         Ok(())
     }
@@ -52,7 +52,7 @@ pub trait Observer {
     /// Looks at the tree, its cut and the distances.
     ///
     /// # Errors
-    /// Those of the observer.
+    /// Errors of the observer.
     fn cut(&mut self, _: &Tree, _: &[u32], _: &Pairs<'_>) -> Result<()> {
         Ok(())
     }
@@ -200,8 +200,8 @@ pub fn power_by_samples(network: NetworkType, samples: usize) -> u32 {
 
 fn membership(expression: &Expression, modules: &Modules, params: &ModulesParams) -> Vec<f64> {
     let of_gene = |(gene, label): (usize, &u32)| {
-        let own = modules.eigengenes.iter().find(|module| module.label == *label);
-        own.map_or(f64::NAN, |module| {
+        let module = modules.eigengenes.iter().find(|module| module.label == *label);
+        module.map_or(f64::NAN, |module| {
             let module = std::slice::from_ref(module);
             memberships(expression.row(gene), module, params.measure())[0]
         })
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_power_by_samples_is_the_one_that_wgcna_advises() {
+    fn a_power_by_samples_is_as_wgcna_advises() {
         let of = |network| [19, 20, 29, 30, 40, 41].map(|count| power_by_samples(network, count));
         assert_eq!(of(NetworkType::Unsigned), [9, 8, 8, 7, 7, 6]);
         assert_eq!(of(NetworkType::Signed), [18, 16, 16, 14, 14, 12]);

@@ -68,8 +68,9 @@ pub fn read(
     let absent = |name: &String, reason| LeftOut { kind: "sample", name: name.clone(), reason };
     let without = samples.iter().zip(&rows).filter(|(_, row)| row.is_none());
     traits.left_out.extend(without.map(|(name, _)| absent(name, "has no traits")));
-    let others = table.rows.iter().filter(|row| !samples.contains(&row[0]));
-    traits.left_out.extend(others.map(|row| absent(&row[0], "has traits but no expression")));
+    let strange = table.rows.iter().filter(|row| !samples.contains(&row[0]));
+    let reason = "has traits but no expression";
+    traits.left_out.extend(strange.map(|row| absent(&row[0], reason)));
     let missing = params.missing_words();
     let is_missing =
         |text: &str| MISSING.contains(&text) || missing.iter().any(|word| word == text);

@@ -93,8 +93,8 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 /// Values of genes, of which the first 3 x 14 follow three profiles.
 fn value(gene: usize, sample: usize, noise: f64) -> f64 {
     let profile = Stream::new(1, (gene / 14) as u64).normal(sample as u64);
-    let own = Stream::new(2, gene as u64).normal(sample as u64);
-    if gene < 42 { 5.0 + profile + noise * own } else { 5.0 + own }
+    let noise_of_gene = Stream::new(2, gene as u64).normal(sample as u64);
+    if gene < 42 { 5.0 + profile + noise * noise_of_gene } else { 5.0 + noise_of_gene }
 }
 
 fn matrix(genes: usize, samples: usize) -> String {
@@ -133,7 +133,7 @@ fn golden_cases_stand() {
 }
 
 #[test]
-fn modules_are_found_and_written_alike_by_any_number_of_threads() {
+fn modules_are_the_same_bytes_for_any_number_of_threads() {
     let place = Place::new(&matrix(60, 20));
     let mut answers = Vec::new();
     for threads in [1, 2, 5] {
@@ -226,8 +226,8 @@ fn inputs_without_modules_have_an_answer_or_a_line() {
     eight.answer(&MODULES, &json!({"min_module_size": 40}), 1);
     assert_eq!(eight.text("modules.gmt"), "");
     assert!(eight.text("eigengenes.tsv").starts_with("sample\ns0\n"));
-    let one = Place::new("gene\ta\tb\tc\td\te\ng\t1\t2\t3\t5\t4\n");
-    assert_eq!(one.answer(&MODULES, &json!({}), 1).counts["modules"], 0);
+    let single = Place::new("gene\ta\tb\tc\td\te\ng\t1\t2\t3\t5\t4\n");
+    assert_eq!(single.answer(&MODULES, &json!({}), 1).counts["modules"], 0);
     let text = "gene\ta\tb\tc\td\nx\t1\t1\t1\t1\ny\t2\t2\t2\t2\n";
     let constant = Place::new(text).refused(&MODULES, &json!({}));
     assert!(constant.contains("no gene has enough values that vary"), "{constant}");

@@ -34,13 +34,13 @@ def views(workload: str, folder: Path, rows_max: int) -> list[View]:
         [f"{label} {colour}", sizes[label, colour], hubs[label][1], f"{hubs[label][0]:.3f}"]
         for label, colour in modules[:rows_max]
     ]
-    found: list[View] = [
+    overview: list[View] = [
         {"kind": "bars", "title": "Modules", "x": "genes", "items": items[:rows_max]},
         {"kind": "table", "title": "Largest modules",
          "columns": ["module", "genes", "gene nearest to the eigengene", "its correlation"],
          "rows": rows},
     ]  # fmt: skip
-    return [*powers, *_traits(folder, rows_max), *(found if modules else [])]
+    return [*powers, *_traits(folder, rows_max), *(overview if modules else [])]
 
 
 def _traits(folder: Path, rows_max: int) -> list[View]:

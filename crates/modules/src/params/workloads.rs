@@ -282,18 +282,18 @@ mod tests {
     }
 
     #[test]
-    fn defaults_of_r_are_taken_as_a_whole() {
+    fn all_defaults_of_r_are_taken_together() {
         let ours = ModulesParams::default();
-        let theirs = ModulesParams { compatibility: Compatibility::Wgcna, ..ours.clone() };
-        assert_eq!((ours.fixed_power(), theirs.fixed_power()), (None, Some(6)));
-        assert_eq!((ours.module_size(30), theirs.module_size(30)), (30, 15));
-        assert!(theirs.refine(30, 9).reassign_by_column && !ours.refine(30, 9).reassign_by_column);
-        let values = serde_json::to_value(&theirs).unwrap();
+        let of_r = ModulesParams { compatibility: Compatibility::Wgcna, ..ours.clone() };
+        assert_eq!((ours.fixed_power(), of_r.fixed_power()), (None, Some(6)));
+        assert_eq!((ours.module_size(30), of_r.module_size(30)), (30, 15));
+        assert!(of_r.refine(30, 9).reassign_by_column && !ours.refine(30, 9).reassign_by_column);
+        let values = serde_json::to_value(&of_r).unwrap();
         assert_eq!((&values["as"], &values["network"]), (&"wgcna-1.72".into(), &"unsigned".into()));
     }
 
     #[test]
-    fn cut_offs_are_whole_millionths() {
+    fn cut_offs_are_in_millionths() {
         let params = ThresholdParams { low: 0.1, high: 0.3, step: 0.1, ..Default::default() };
         assert_eq!(params.thresholds().unwrap(), [100_000, 200_000, 300_000]);
     }

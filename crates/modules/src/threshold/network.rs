@@ -1,4 +1,4 @@
-//! Networks of the pairs that reach cut-offs: edges, degrees, components and the fit to a power law.
+//! Networks of the pairs that reach cut-offs: edges, degrees, components, fit to a power law.
 
 use crate::kernel::power::BINS;
 use crate::kernel::scale_free::fit;
@@ -152,17 +152,17 @@ pub(crate) fn is_right(pairs: &Pairs<'_>, row: &ThresholdRow, samples: usize) ->
     let mut degrees: Vec<f64> = neighbours.iter().map(|list| list.len() as f64).collect();
     let edges = degrees.iter().sum::<f64>() / 2.0;
     let (mut components, mut largest) = (0, 0);
-    let mut is_seen = vec![false; genes];
+    let mut is_visited = vec![false; genes];
     for first in 0..genes {
-        if is_seen[first] || neighbours[first].is_empty() {
+        if is_visited[first] || neighbours[first].is_empty() {
             continue;
         }
         let (mut waiting, mut size) = (vec![first], 0);
-        is_seen[first] = true;
+        is_visited[first] = true;
         while let Some(gene) = waiting.pop() {
             size += 1;
             for &other in &neighbours[gene] {
-                if !std::mem::replace(&mut is_seen[other], true) {
+                if !std::mem::replace(&mut is_visited[other], true) {
                     waiting.push(other);
                 }
             }

@@ -16,9 +16,9 @@ pub fn gathered(adjacencies: &Pairs<'_>, gene: usize) -> Vec<f64> {
 /// Returns the topological overlap of two genes from all their adjacencies: neighbours that both
 /// have, and themselves, in the smaller neighbourhood.
 pub fn overlap(kind: OverlapType, (a, i): (&[f64], usize), (b, j): (&[f64], usize)) -> f64 {
-    let others = || (0..a.len()).filter(|&u| u != i && u != j);
-    let shared: f64 = others().map(|u| a[u] * b[u]).sum();
-    let size = |row: &[f64]| others().map(|u| row[u].abs()).sum::<f64>() + a[j].abs();
+    let neighbours = || (0..a.len()).filter(|&u| u != i && u != j);
+    let shared: f64 = neighbours().map(|u| a[u] * b[u]).sum();
+    let size = |row: &[f64]| neighbours().map(|u| row[u].abs()).sum::<f64>() + a[j].abs();
     let (direct, least) = (a[j], size(a).min(size(b)));
     let total = shared + direct;
     let total = if kind == OverlapType::Signed { total.abs() } else { total };
