@@ -127,12 +127,6 @@ fn parameters() -> Value {
 }
 
 #[test]
-fn golden_cases_stand() {
-    cuesta_testkit::golden(&MODULES);
-    cuesta_testkit::golden(&THRESHOLD);
-}
-
-#[test]
 fn modules_are_the_same_bytes_for_any_number_of_threads() {
     let place = Place::new(&matrix(60, 20));
     let mut answers = Vec::new();
