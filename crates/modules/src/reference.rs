@@ -1,6 +1,8 @@
 //! Simplest implementation of each kernel: the oracle of the tests and of `verify`.
 
 mod cut;
+pub mod refine;
+pub mod threshold;
 
 pub use cut::cut_tree;
 

@@ -16,5 +16,6 @@ pub mod overlap;
 pub mod power;
 pub mod product;
 pub mod scale_free;
+pub mod threshold;
 pub mod triangle;
 pub mod unit;

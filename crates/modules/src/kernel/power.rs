@@ -67,20 +67,38 @@ pub fn table<T: Stored>(
     powers: &[u32],
 ) -> Result<Vec<PowerRow>> {
     let all = connectivities(correlations, network, powers)?;
-    let rows = powers.iter().zip(all).map(|(&power, connectivity)| {
-        let mut sorted = connectivity.clone();
+    Ok(powers.iter().zip(all).map(|(&power, degrees)| PowerRow::new(power, &degrees)).collect())
+}
+
+impl PowerRow {
+    /// Computes a row from the connectivities of the genes.
+    pub fn new(power: u32, connectivity: &[f64]) -> Self {
+        let degrees = Degrees::new(connectivity);
+        let Degrees { mean, median, largest } = degrees;
+        Self { power, fit: fit(connectivity, BINS), mean, median, largest }
+    }
+}
+
+/// Summary of connectivities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Degrees {
+    pub mean: f64,
+    pub median: f64,
+    pub largest: f64,
+}
+
+impl Degrees {
+    pub fn new(connectivity: &[f64]) -> Self {
+        let mut sorted = connectivity.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let count = sorted.len();
         let middle = |place: usize| sorted.get(place).copied().unwrap_or(0.0);
-        PowerRow {
-            power,
-            fit: fit(&connectivity, BINS),
+        Self {
             mean: connectivity.iter().sum::<f64>() / count.max(1) as f64,
             median: (middle(count.saturating_sub(1) / 2) + middle(count / 2)) / 2.0,
             largest: sorted.last().copied().unwrap_or(0.0),
         }
-    });
-    Ok(rows.collect())
+    }
 }
 
 /// Returns the smallest power whose fit is better than `r_squared`, whatever its slope.

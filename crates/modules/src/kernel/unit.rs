@@ -44,6 +44,12 @@ impl Units {
         self.measure
     }
 
+    /// Whether a gene has a column.
+    #[inline(always)]
+    pub fn is_defined(&self, gene: usize) -> bool {
+        self.defined[gene]
+    }
+
     /// Returns the column of a gene, if it varies.
     pub fn column(&self, gene: usize) -> Option<&[f64]> {
         self.defined[gene].then(|| &self.columns[gene * self.samples..][..self.samples])

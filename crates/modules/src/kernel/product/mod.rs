@@ -96,6 +96,79 @@ fn pairs_at<'b, T: Stored>(
     Ok(triangle)
 }
 
+/// Calls `visit(state, block)` for the sums of the products of rows of each block once, on threads
+/// with a state each; returns the states.
+///
+/// # Errors
+/// `Input` when the budget has too little left, or an error of `visit`.
+pub fn visit<W: Send>(
+    source: &impl Rows,
+    threads: usize,
+    budget: &Budget,
+    make_state: impl Fn() -> W + Sync,
+    visit: impl Fn(&mut W, &BlockSums) -> Result<()> + Sync,
+) -> Result<Vec<W>> {
+    let level = Instructions::best();
+    let count = source.count();
+    let sides = sides(count);
+    let blocks: Vec<(usize, usize)> =
+        (0..sides.len()).flat_map(|i| (i..sides.len()).map(move |j| (i, j))).collect();
+    let threads = threads.clamp(1, blocks.len().max(1));
+    let buffers = (threads * Worker::size_bytes(count.min(BLOCK), source.depth())) as u64;
+    let _lease = budget.take(buffers, "the blocks of a product")?;
+    let work = |(worker, state): &mut (Worker, W), task: usize| {
+        let (i, j) = blocks[task];
+        let (rows, columns) = (sides[i].clone(), sides[j].clone());
+        worker.multiply(level, source, rows.clone(), columns.clone());
+        visit(state, &BlockSums { task, side: (i, j), rows, columns, tiles: &worker.tiles })
+    };
+    let make_worker = || (Worker::default(), make_state());
+    let workers = parallel::run(threads, blocks.len(), make_worker, work, |_| {})?;
+    Ok(workers.into_iter().map(|(_, state)| state).collect())
+}
+
+/// Returns the number of blocks of rows, and the number of blocks of pairs.
+pub fn block_counts(rows: usize) -> (usize, usize) {
+    let sides = rows.div_ceil(BLOCK);
+    (sides, sides * (sides + 1) / 2)
+}
+
+fn sides(count: usize) -> Vec<Range<usize>> {
+    (0..count).step_by(BLOCK).map(|start| start..count.min(start + BLOCK)).collect()
+}
+
+/// Sums of the products of rows of a block.
+pub struct BlockSums<'a> {
+    /// Number of the block among all.
+    pub task: usize,
+    /// Number of the block among those of rows, and among those of columns.
+    pub side: (usize, usize),
+    /// Rows of the block.
+    pub rows: Range<usize>,
+    /// Columns of the block.
+    pub columns: Range<usize>,
+    tiles: &'a [Tile],
+}
+
+impl BlockSums<'_> {
+    /// Writes the sums of row `i` with the columns after `i`; returns the first of these.
+    pub fn row(&self, i: usize, sums: &mut Vec<f64>) -> usize {
+        let panels = self.rows.len().div_ceil(TILE_ROWS);
+        let row = i - self.rows.start;
+        let first = self.columns.start.max(i + 1);
+        sums.clear();
+        let mut column = first - self.columns.start;
+        while column < self.columns.len() {
+            let tile = &self.tiles[column / TILE_COLUMNS * panels + row / TILE_ROWS];
+            let lane = column % TILE_COLUMNS;
+            let end = TILE_COLUMNS.min(lane + self.columns.len() - column);
+            sums.extend(&tile.0[row % TILE_ROWS][lane..end]);
+            column += end - lane;
+        }
+        first
+    }
+}
+
 /// Part of the triangle that a task fills.
 struct Block<'t, T> {
     rows: Range<usize>,
@@ -106,8 +179,7 @@ struct Block<'t, T> {
 
 fn blocks<'t, T: Stored>(triangle: &'t mut Triangle<'_, T>) -> Vec<Block<'t, T>> {
     let count = triangle.count();
-    let sides: Vec<Range<usize>> =
-        (0..count).step_by(BLOCK).map(|start| start..count.min(start + BLOCK)).collect();
+    let sides = sides(count);
     let mut blocks = Vec::new();
     let mut all_rows = triangle.rows_mut().into_iter().enumerate();
     for (number, rows) in sides.iter().enumerate() {
