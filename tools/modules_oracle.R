@@ -2,6 +2,9 @@
 #
 #   Rscript tools/modules_oracle.R MATRIX STAGES POWER MIN_SIZE [MATRIX STAGES POWER MIN_SIZE...]
 #
+# A negative POWER writes the way from the matrix to the end only, as a user goes it, for an
+# unsigned network of that power and a signed one of twice it.
+#
 # MATRIX has a row of numbers a gene, "NA" where one is missing. Called by modules_oracle.py.
 
 suppressPackageStartupMessages({
@@ -146,6 +149,34 @@ modules <- function() {
   }
 }
 
+whole <- function(power) {
+  for (network in c("unsigned", "signed", "signed hybrid")) {
+    table <- pickSoftThreshold(samples, networkType = network, verbose = 0)
+    for (column in c(2:7)) {
+      put(paste("whole power", network, names(table$fitIndices)[column], sep = "/"),
+          table$fitIndices[[column]])
+    }
+    put(paste("whole power", network, "estimate", sep = "/"), table$powerEstimate)
+  }
+  for (network in c("unsigned", "signed")) for (deep in 0:4) {
+    raised <- if (network == "unsigned") power else 2 * power
+    result <- tryCatch(
+      blockwiseModules(
+        samples, power = raised, networkType = network, deepSplit = deep,
+        minModuleSize = min_size, numericLabels = TRUE, maxBlockSize = 50000, verbose = 0
+      ),
+      error = function(e) NULL
+    )
+    if (is.null(result)) next
+    name <- paste("whole/pearson", network, raised, min_size, deep, sep = "/")
+    put(paste(name, "unmerged", sep = "/"), result$unmergedColors)
+    put(paste(name, "labels", sep = "/"), result$colors)
+    put(paste(name, "columns", sep = "/"), as.integer(sub("ME", "", names(result$MEs))))
+    put(paste(name, "eigengenes", sep = "/"), as.vector(as.matrix(result$MEs)))
+    put(paste(name, "height", sep = "/"), result$dendrograms[[1]]$height)
+  }
+}
+
 cases <- matrix(commandArgs(trailingOnly = TRUE), nrow = 4)
 for (case in seq_len(ncol(cases))) {
   genes <- as.matrix(read.table(cases[1, case], header = FALSE, na.strings = "NA"))
@@ -154,10 +185,14 @@ for (case in seq_len(ncol(cases))) {
   power <- as.integer(cases[3, case])
   min_size <- as.integer(cases[4, case])
   samples <- t(genes)
-  correlations()
-  good()
-  overlaps()
-  trees()
-  modules()
+  if (power < 0) {
+    whole(-power)
+  } else {
+    correlations()
+    good()
+    overlaps()
+    trees()
+    modules()
+  }
   close(output)
 }

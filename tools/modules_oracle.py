@@ -1,6 +1,10 @@
 """Make the fixtures of `cuesta-modules`: inputs drawn by seed, and each stage of WGCNA for them.
 
     python tools/modules_oracle.py [--all] [FOLDER]
+    python tools/modules_oracle.py --whole FOLDER MATRIX POWER MIN_SIZE
+
+The second form takes a matrix of `numpy.save`, rows are genes, and writes what R makes of it from
+the matrix to the end, for `MODULES_FIXTURES=FOLDER cargo test -p cuesta-modules --test whole`.
 
 Needs `Rscript` with the packages of Debian's `r-cran-wgcna`. Long stages are thinned to evenly
 spaced values, unless `--all` is given. The default folder is that of the tests.
@@ -72,18 +76,26 @@ def draw(case: Case) -> NDArray[np.float64]:
 Stages = dict[str, list[str]]
 
 
-def all_stages(cases: tuple[Case, ...]) -> list[Stages]:
-    """Run R on the matrices of the cases; the numbers of each stage, by case."""
+Input = tuple[NDArray[np.float64], int, int]
+"""Matrix, power and smallest module."""
+
+
+def all_stages(inputs: list[Input]) -> list[Stages]:
+    """Run R on matrices; the numbers of each stage, by matrix."""
     with tempfile.TemporaryDirectory() as temporary:
         words = ["Rscript", str(Path(__file__).with_suffix(".R"))]
-        results = [Path(temporary, f"{case.name}.stages") for case in cases]
-        for case, result in zip(cases, results, strict=True):
-            rows = (["NA" if np.isnan(x) else repr(float(x)) for x in row] for row in draw(case))
-            matrix = Path(temporary, f"{case.name}.tsv")
-            matrix.write_text("\n".join("\t".join(row) for row in rows) + "\n")
-            words += [str(matrix), str(result), str(case.power), str(case.min_size)]
+        results = [Path(temporary, f"{number}.stages") for number in range(len(inputs))]
+        for (values, power, min_size), result in zip(inputs, results, strict=True):
+            matrix = result.with_suffix(".tsv")
+            matrix.write_text("\n".join("\t".join(texts(row)) for row in values) + "\n")
+            words += [str(matrix), str(result), str(power), str(min_size)]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, timeout=SECONDS_MAX)
         return [read(result) for result in results]
+
+
+def texts(values: NDArray[np.float64]) -> list[str]:
+    """Numbers as R reads them."""
+    return ["NA" if np.isnan(x) else repr(float(x)) for x in values.ravel()]
 
 
 def read(result: Path) -> Stages:
@@ -104,18 +116,37 @@ def write(case: Case, of_stages: Stages, folder: Path, *, thin: bool) -> None:
     if thin:
         of_stages = {name: thinned(name, stage) for name, stage in of_stages.items()}
     of_stages["sizes"] = [str(case.samples), str(case.power), str(case.min_size)]
-    of_stages["values"] = ["NA" if np.isnan(x) else repr(float(x)) for x in draw(case).ravel()]
-    lines = ("\t".join([name, *texts]) + "\n" for name, texts in of_stages.items())
-    packed = gzip.compress("".join(lines).encode(), compresslevel=9, mtime=0)
-    (folder / f"{case.name}.tsv.gz").write_bytes(packed)
+    of_stages["values"] = texts(draw(case))
+    pack(of_stages, folder / f"{case.name}.tsv.gz")
+
+
+def pack(of_stages: Stages, path: Path) -> None:
+    """Write stages as a fixture."""
+    lines = ("\t".join([name, *numbers]) + "\n" for name, numbers in of_stages.items())
+    path.write_bytes(gzip.compress("".join(lines).encode(), compresslevel=9, mtime=0))
+
+
+def write_whole(folder: Path, matrix: Path, power: int, min_size: int) -> None:
+    """Write what R makes of a matrix from end to end."""
+    values = np.asarray(np.load(matrix), dtype=np.float64)
+    (of_stages,) = all_stages([(values, -power, min_size)])
+    of_stages["sizes"] = [str(values.shape[1]), str(power), str(min_size)]
+    of_stages["values"] = texts(values)
+    folder.mkdir(parents=True, exist_ok=True)
+    pack(of_stages, folder / f"{matrix.stem}.tsv.gz")
 
 
 def main(arguments: list[str]) -> None:
-    """Write the fixtures of all cases."""
+    """Write the fixtures of all cases, or of a matrix."""
+    if arguments[:1] == ["--whole"]:
+        _, folder, matrix, power, min_size = arguments
+        write_whole(Path(folder), Path(matrix), int(power), int(min_size))
+        return
     folders = [Path(argument) for argument in arguments if argument != "--all"]
     folder = folders[0] if folders else FIXTURES
     folder.mkdir(parents=True, exist_ok=True)
-    for case, of_stages in zip(CASES, all_stages(CASES), strict=True):
+    inputs = [(draw(case), case.power, case.min_size) for case in CASES]
+    for case, of_stages in zip(CASES, all_stages(inputs), strict=True):
         write(case, of_stages, folder, thin="--all" not in arguments)
 
 
