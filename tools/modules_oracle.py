@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "crates" / "modules" / "tests" / "fixtures"
 SECONDS_MAX = 7200
 VALUES_MAX = 300
-WHOLE = ("good/", "tree/", "modules/", "merged", "power/", "eigengenes/labels")
+WHOLE = ("good/", "tree/", "modules/", "merged", "power/", "whole", "eigengenes/labels")
 """Stages that are never thinned."""
 
 

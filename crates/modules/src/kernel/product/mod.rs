@@ -127,6 +127,20 @@ pub fn visit<W: Send>(
     Ok(workers.into_iter().map(|(_, state)| state).collect())
 }
 
+/// Multiplies a panel of rows with a panel of columns that stay in the first cache, `repeats` times;
+/// returns the number of multiplications and additions, and a sum that depends on them. This is the
+/// ceiling of the rate of products.
+pub fn hot_block(repeats: usize) -> (f64, f64) {
+    let level = Instructions::best();
+    let (rows, columns) = (vec![[1.0; TILE_ROWS]; DEPTH], vec![[1.0; TILE_COLUMNS]; DEPTH]);
+    let mut tile = Tile::default();
+    for _ in 0..repeats {
+        level.add(std::hint::black_box(&rows), &columns, &mut tile);
+    }
+    let operations = 2 * TILE_ROWS * TILE_COLUMNS * DEPTH * repeats;
+    (operations as f64, tile.0[0][0])
+}
+
 /// Returns the number of blocks of rows, and the number of blocks of pairs.
 pub fn block_counts(rows: usize) -> (usize, usize) {
     let sides = rows.div_ceil(BLOCK);
