@@ -10,7 +10,7 @@ import pytest
 
 from cuesta import allotment
 from cuesta.allotment import Allotment
-from cuesta.cli import doctor
+from cuesta.cli import doctor, doctor_checks
 from cuesta.cli.app import call
 from cuesta.errors import InputError
 from cuesta.lab import ceilings
@@ -68,8 +68,8 @@ def test_each_missing_dependency_has_a_remedy_of_a_single_line() -> None:
     assert len(set(names)) == len(names)
     assert {"python", "native module", "processor", "memory", "java"} <= set(names)
     for check in checks:
-        assert check.state in {doctor.OK, doctor.ABSENT, doctor.BROKEN}
-        assert check.found if check.state == doctor.OK else check.remedy
+        assert check.state in {doctor_checks.OK, doctor_checks.ABSENT, doctor_checks.BROKEN}
+        assert check.found if check.state == doctor_checks.OK else check.remedy
         assert "\n" not in check.found + check.remedy
 
 
@@ -88,11 +88,11 @@ def test_a_missing_java_is_reported_with_its_package(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(doctor, "_package_version", lambda _name: "")
     checks = {check.name: check for check in doctor.all_checks()}
-    assert checks["java"].state == doctor.ABSENT
+    assert checks["java"].state == doctor_checks.ABSENT
     assert "apt-get install openjdk-17-jre-headless" in checks["java"].remedy
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     checks = {check.name: check for check in doctor.all_checks()}
-    assert checks["mpi"].state == doctor.ABSENT
+    assert checks["mpi"].state == doctor_checks.ABSENT
 
 
 def test_the_limits_of_control_groups_and_of_the_job_are_shown(
@@ -198,7 +198,7 @@ def test_brackets_in_a_remedy_are_text(capsys: pytest.CaptureFixture[str]) -> No
     mark-up. Now they are text.
     """
     remedy = "pip install 'cuesta[mpi]' [red]now[/red] :smile: [/x]"
-    doctor._print_checks([doctor.Check(name="a", state=doctor.ABSENT, found="", remedy=remedy)])
+    doctor._print_checks([doctor_checks.Check(name="a", state=doctor_checks.ABSENT, found="", remedy=remedy)])
     output = " ".join(capsys.readouterr().out.split())
     assert output == f"absent a {remedy}"
 

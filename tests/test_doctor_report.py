@@ -12,7 +12,7 @@ import pytest
 
 from cuesta.cli import doctor
 from cuesta.cli.app import call
-from cuesta.cli.doctor import ABSENT, BROKEN, OK, Check
+from cuesta.cli.doctor_checks import ABSENT, BROKEN, OK, Check
 from cuesta.cli.doctor_report import Hider, issue_text
 
 SECRETS = ("zoë", "quux", "kestrel", "rabbit", "moonbase", "/home", "/tmp", "/work", "/scratch")

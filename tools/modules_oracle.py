@@ -139,8 +139,8 @@ def write_whole(folder: Path, matrix: Path, power: int, min_size: int) -> None:
 def main(arguments: list[str]) -> None:
     """Write the fixtures of all cases, or of a matrix."""
     if arguments[:1] == ["--whole"]:
-        _, folder, matrix, power, min_size = arguments
-        write_whole(Path(folder), Path(matrix), int(power), int(min_size))
+        _, place, matrix, power, min_size = arguments
+        write_whole(Path(place), Path(matrix), int(power), int(min_size))
         return
     folders = [Path(argument) for argument in arguments if argument != "--all"]
     folder = folders[0] if folders else FIXTURES

@@ -51,7 +51,7 @@ proptest! {
 
     #[test]
     fn sweeps_are_those_of_the_reference(
-        seed: u64, count in 2_usize..40, samples in 3_usize..14, missing in 0.0..0.3,
+        (seed, missing) in (any::<u64>(), 0.0..0.3), count in 2_usize..40, samples in 3_usize..14,
         network in networks(), measure in measures(),
     ) {
         let budget = Budget::new(MEMORY);
@@ -108,7 +108,9 @@ proptest! {
     }
 
     #[test]
-    fn eigenvalues_are_those_of_the_reference(seed: u64, size in 1_usize..30, blocks in 1_usize..4) {
+    fn eigenvalues_are_those_of_the_reference(
+        seed: u64, size in 1_usize..30, blocks in 1_usize..4,
+    ) {
         let draw = Stream::new(seed, 0);
         let entry = |i: usize, j: usize| {
             let (i, j) = (i.max(j), i.min(j));

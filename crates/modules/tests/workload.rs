@@ -1,4 +1,5 @@
 //! The workload `modules` and `threshold` as requests see them: answers, refusals and mutants.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;

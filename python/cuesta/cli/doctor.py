@@ -10,13 +10,17 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from cuesta.api.declared import Option
+from cuesta.cli.doctor_checks import ABSENT, BROKEN, OK, Check
+from cuesta.cli.doctor_report import issue_text
+from cuesta.cli.signature import add_command
 from cuesta.cli.verbosity import messages
 
 if TYPE_CHECKING:
@@ -24,54 +28,30 @@ if TYPE_CHECKING:
     from cuesta.engines import Engine
     from cuesta.lab.ceilings import Ceilings
 
-OK = "ok"
-ABSENT = "absent"
-BROKEN = "broken"
+
+def _option(word: str, kind: type, text: str, metavar: str | None = None) -> Option:
+    return Option(
+        name=word.removeprefix("--"), words=(word,), kind=kind, help=text, panel="Options",
+        metavar=metavar, default=False if kind is bool else None,
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """An item that a machine has or lacks.
-
-    `state` is `ok`, `absent` (something optional is not there) or `broken` (Cuesta can't work);
-    `found` describes the present item, `place` is where it is, `remedy` is a sentence on how to
-    get a missing one.
-    """
-
-    name: str
-    state: str
-    found: str
-    remedy: str = ""
-    place: str = ""
+OPTIONS = (
+    _option("--ceilings", bool, "Measure what this machine can do at most."),
+    _option("--scratch", Path, "Folder of the file system to measure; up to 1 GiB."),
+    _option("--json", bool, "Print JSON."),
+    _option("--report", bool, "Print what an issue needs, without your names and paths."),
+    _option("--listen", str, "Answer a `doctor --to` elsewhere.", "[HOST:]PORT"),
+    _option("--to", str, "Measure the network to who listens there.", "HOST:PORT"),
+)
 
 
 def register(app: typer.Typer) -> None:
     """Add `doctor`."""
-    app.command("doctor")(doctor)
+    add_command(app, "doctor", OPTIONS, doctor)
 
 
-def doctor(
-    ceilings: Annotated[
-        bool, typer.Option("--ceilings", help="Measure what this machine can do at most.")
-    ] = False,
-    scratch: Annotated[
-        Path | None,
-        typer.Option("--scratch", help="Folder of the file system to measure; up to 1 GiB."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    report: Annotated[
-        bool,
-        typer.Option("--report", help="Print what an issue needs, without names and paths of you."),
-    ] = False,
-    listen: Annotated[
-        str | None,
-        typer.Option("--listen", metavar="[HOST:]PORT", help="Answer a `doctor --to` elsewhere."),
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="HOST:PORT", help="Measure the network to who listens there."),
-    ] = None,
-) -> int:
+def doctor(**values: Any) -> int:
     """Say what this machine has, what is missing and how to get it; last, what to type next.
 
     With --ceilings, measure memory, files, arithmetic, the network within this machine, and tasks
@@ -80,16 +60,15 @@ def doctor(
     classes, with which it starts sooner. With --listen on one host and --to on another, measure the
     network between them.
     """
+    listen, to, as_json = values["listen"], values["to"], values["json"]
     if listen is not None or to is not None:
         from cuesta.cli import doctor_network
 
         return doctor_network.run(listen, to, as_json=as_json)
-    if ceilings:
-        return _measure(scratch or Path(tempfile.gettempdir()), as_json)
+    if values["ceilings"]:
+        return _measure(values["scratch"] or Path(tempfile.gettempdir()), as_json)
     checks = list(all_checks())
-    if report:
-        from cuesta.cli.doctor_report import issue_text
-
+    if values["report"]:
         typer.echo(issue_text(checks), nl=False)
         return 0
     if as_json:

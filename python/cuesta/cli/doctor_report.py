@@ -16,13 +16,10 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cuesta import __version__
+from cuesta.cli.doctor_checks import BROKEN, Check
 from cuesta.untrusted import single_line
-
-if TYPE_CHECKING:
-    from cuesta.cli.doctor import Check
 
 _NAME, _PATH = "<name>", "<path>"
 _PATHS = re.compile(r"(?<![\w<])(?:~[\w.-]*)?/[^\s,;:()'\"]+")
@@ -81,8 +78,6 @@ def _cell(hide: Hider, text: str) -> str:
 
 def _reason(check: Check) -> str:
     """Why an item is broken; how to get what is absent is the same for everybody."""
-    from cuesta.cli.doctor import BROKEN
-
     return check.remedy if check.state == BROKEN else ""
 
 

@@ -51,6 +51,19 @@ def add_callback(group: typer.Typer, declared: Sequence[Option], body: Callable[
     group.callback(cls=Group, invoke_without_command=True)(callback)
 
 
+def add_command(
+    app: typer.Typer, name: str, declared: Sequence[Option], body: Callable[..., int]
+) -> None:
+    """Add a command with these options, whose help is the documentation of `body`."""
+
+    def command(**values: Any) -> int:
+        return body(**values)
+
+    _sign(command, list(map(_parameter, declared)))
+    command.__doc__ = body.__doc__
+    app.command(name)(command)
+
+
 def _values_alone(declared: Sequence[Option]) -> dict[str, str]:
     """By word that may stand alone, the word with its value."""
     return {
@@ -80,7 +93,7 @@ def _with_signature(
     return command
 
 
-def _sign(function: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:
+def _sign(function: Callable[..., object], parameters: Sequence[inspect.Parameter]) -> None:
     """Give a function the parameters that Typer reads."""
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -42,7 +42,8 @@ def existing(environment: Mapping[str, str] = os.environ) -> list[Place]:
     if environment.get(SWITCH_VARIABLE) == "none":
         return []
     named = [(USER, user_file(environment)), *((SITE, file) for file in site_files(environment))]
-    places = [Place(kind=kind, file=file) for kind, file in named if os.path.exists(file)]  # noqa: PTH110
+    there = ((kind, file) for kind, file in named if os.path.exists(file))  # noqa: PTH110
+    places = [Place(kind=kind, file=file) for kind, file in there]
     project = _project({place.file for place in places})
     return [project, *places] if project else places
 

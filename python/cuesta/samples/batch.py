@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from cuesta import outputs
+from cuesta.api.declared import ONE_ENGINE, Option, common_options
 from cuesta.api.keywords import Request, typed
 from cuesta.api.options import (
-    ONE_ENGINE,
     Common,
-    Option,
     checked,
     make_plan,
     make_trial,
     options,
     single_engine,
 )
+from cuesta.api.settings import filled
 from cuesta.engines import get_engine
 from cuesta.errors import InputError, disk_error
 from cuesta.lab import leftovers
@@ -81,6 +81,7 @@ def make(workload: Workload, sheet: Sheet, values: Mapping[str, Any]) -> Batch:
     Arguments: `values` are those of the options, of which `output` is the folder of all answers.
     Errors: `InputError` naming the option or the sample; nothing has been written then.
     """
+    values = filled(values, [ONE_ENGINE, *common_options()]).values
     _check_values(values)
     output = Path(values["output"])
     outputs.check_local(output)
@@ -204,7 +205,7 @@ def _task(
 ) -> Task:
     """Return the task of a sample. Errors: `InputError`."""
     reads = _words_of_reads(sample)
-    inputs, parameters, common = checked(workload, {**values, **reads})
+    inputs, parameters, common = checked(workload, ONE_ENGINE, {**values, **reads})
     single_engine(common)
     line = _line(workload, declared, common, {**values, **reads})
     request = Request(

@@ -14,9 +14,10 @@ use super::handshake;
 use super::limits::{HANDSHAKE_TIMEOUT, IDLE, IDLE_LOOK, PIECE_BYTES};
 use super::link::PatientStream;
 use super::lookup::PathAnswer;
-use super::message::{DirectoryUpdate, FolderStep, NameState, PeerQuestion, PeerReply};
+use super::message::{DirectoryUpdate, FileId, FolderStep, NameState, PeerQuestion, PeerReply};
 use super::refusals::RefusalReason;
 use super::{OPERATION, Peers};
+use crate::path::StorePath;
 use crate::store::Store;
 
 /// The other end of a connection.
@@ -111,12 +112,10 @@ impl Peers {
                 let mut names = lock(&self.directory);
                 let is_current = names.is_current(&caller.name, start, number);
                 let replaced = is_current.then(|| names.name(&caller.name, &path, file));
-                let superseded = replaced.into_iter().flatten().collect();
-                Ok(PeerReply::Heard { superseded, again: false })
+                Ok(heard(replaced.into_iter().flatten().collect()))
             }
             PeerQuestion::Later { files } => {
-                let superseded = lock(&self.directory).superseded(&caller.name, &files);
-                Ok(PeerReply::Heard { superseded, again: false })
+                Ok(heard(lock(&self.directory).superseded(&caller.name, &files)))
             }
             PeerQuestion::Where { file, indexes } => {
                 self.where_are(file, &indexes).map(|places| PeerReply::Places { places })
@@ -243,6 +242,11 @@ fn refused(error: &Error) -> PeerReply {
 fn is_end(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionReset, TimedOut, UnexpectedEof};
     matches!(error.kind(), TimedOut | UnexpectedEof | ConnectionReset)
+}
+
+/// Returns the reply to a member that need not send its complete state again.
+fn heard(superseded: Vec<(StorePath, FileId)>) -> PeerReply {
+    PeerReply::Heard { superseded, again: false }
 }
 
 #[cfg(test)]

@@ -127,8 +127,8 @@ pub fn visit<W: Send>(
     Ok(workers.into_iter().map(|(_, state)| state).collect())
 }
 
-/// Multiplies a panel of rows with a panel of columns that stay in the first cache, `repeats` times;
-/// returns the number of multiplications and additions, and a sum that depends on them. This is the
+/// Multiplies a panel of rows with a panel of columns that stay in the first cache, `repeats`
+/// times; /// returns the number of multiplications and additions, and a sum that depends on them. This is the
 /// ceiling of the rate of products.
 pub fn hot_block(repeats: usize) -> (f64, f64) {
     let level = Instructions::best();

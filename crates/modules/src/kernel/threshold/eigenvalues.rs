@@ -1,9 +1,10 @@
 //! Eigenvalues of symmetric matrices: Householder's reflections, then implicit QL steps.
 //!
-//! Source: Martin, Reinsch and Wilkinson 1968 (tred1); Dubrulle, Martin and Wilkinson 1968 (imtql1).
+//! Source: Martin, Reinsch and Wilkinson 1968 (tred1); Dubrulle, Martin and Wilkinson 1968
+//! (imtql1).
 
-/// Computes the eigenvalues of a symmetric matrix of `size` rows, ascending; only the entries on and
-/// below the diagonal are read. Cost: 4/3 `size`^3 operations.
+/// Computes the eigenvalues of a symmetric matrix of `size` rows, ascending; only the entries on
+/// and /// below the diagonal are read. Cost: 4/3 `size`^3 operations.
 pub fn eigenvalues(mut matrix: Vec<f64>, size: usize) -> Vec<f64> {
     let (mut diagonal, off_diagonal) = tridiagonal(&mut matrix, size);
     implicit_ql(&mut diagonal, off_diagonal);
