@@ -14,6 +14,9 @@ const OPERATION: &str = "modules";
 /// Fewest samples of a network.
 pub const SAMPLES_MIN: usize = 4;
 
+/// Fewest genes of a network.
+const GENES_MIN: usize = 4;
+
 /// Gene or sample that is left out, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
@@ -213,6 +216,11 @@ fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<Input<'b>> {
             "{width} {noun}; correlations need at least {SAMPLES_MIN}, and modules some 15 (if \
              rows are samples, give --transpose)"
         );
+        return Err(Error::input(OPERATION, text));
+    }
+    if matrix.genes.len() < GENES_MIN {
+        let count = matrix.genes.len();
+        let text = format!("{count} genes are used; a network needs at least {GENES_MIN}");
         return Err(Error::input(OPERATION, text));
     }
     let good = good_parts(&Expression::new(&matrix.values, width)?)?;

@@ -111,7 +111,7 @@ def _bytes(chance: random.Random, folder: Path, _: str) -> _Made:
 
 
 def _expression(chance: random.Random, folder: Path, workload: str) -> _Made:
-    shape = {"genes": chance.randrange(2, 70), "samples": chance.randrange(12, 60)}
+    shape = {"genes": chance.randrange(8, 70), "samples": chance.randrange(12, 60)}
     shape |= {"modules": 3, "seed": chance.randrange(1 << 30)}
     _make(folder, "matrix.txt", "matrix", missing=chance.choice([0.0, 0.1]), **shape)
     network = chance.choice(["unsigned", "signed", "signed-hybrid"])
