@@ -128,6 +128,12 @@ fn parameters() -> Value {
 }
 
 #[test]
+fn golden_cases_stand() {
+    cuesta_testkit::golden(&MODULES);
+    cuesta_testkit::golden(&THRESHOLD);
+}
+
+#[test]
 fn modules_are_the_same_bytes_for_any_number_of_threads() {
     let place = Place::new(&matrix(60, 20));
     let mut answers = Vec::new();
@@ -218,7 +224,7 @@ fn options_change_the_answer_and_verify() {
 #[test]
 fn inputs_without_modules_have_an_answer_or_a_line() {
     let eight = Place::new(&matrix(50, 8));
-    eight.answer(&MODULES, &json!({"min_module_size": 40}), 1);
+    eight.answer(&MODULES, &json!({"min_module_size": 60}), 1);
     assert_eq!(eight.text("modules.gmt"), "");
     assert!(eight.text("eigengenes.tsv").starts_with("sample\ns0\n"));
     let single = Place::new("gene\ta\tb\tc\td\te\ng\t1\t2\t3\t5\t4\n");
@@ -237,7 +243,7 @@ fn inputs_without_modules_have_an_answer_or_a_line() {
 fn a_network_beyond_the_memory_is_refused_before_it_is_computed() {
     let place = Place::new(&matrix(60, 20));
     for workload in [&MODULES, &THRESHOLD] {
-        let mut request = place.request(&json!({"power": 6}), 1);
+        let mut request = place.request(&json!({}), 1);
         request.budget = Budget::new(22_000).into();
         let error = (workload.run)(&request, &Progress::default()).unwrap_err().message();
         assert!(error.contains("memory") && error.contains("--memory"), "{error}");
