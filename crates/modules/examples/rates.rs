@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p cuesta-modules --example rates -- [GENES] [SAMPLES] [THREADS] [STAGES]`
 //!
-//! `STAGES` are the words `ceiling`, `correlations`, `missing`, `sweep`, `modules` and `small`, with
-//! commas; all but `small`, which stores 32 bits, by default. Rates count a multiplication and an
-//! addition for each term of each pair above the diagonal. The ceiling is the same kernel on a block
-//! in the first cache, on one thread. A rate from CPU time is that of a machine without other load.
+//! `STAGES` are the words `ceiling`, `correlations`, `missing`, `sweep`, `modules` and `small`,
+//! with commas; all but `small`, which stores 32 bits, by default. Rates count a multiplication and
+//! an addition for each term of each pair above the diagonal. The ceiling is the same kernel on a
+//! block in the first cache, on one thread. A rate from CPU time is that of a machine without other load.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
@@ -23,7 +23,7 @@ use cuesta_modules::kernel::overlap::distances;
 use cuesta_modules::kernel::power::TABLE_POWERS;
 use cuesta_modules::kernel::product::hot_block;
 use cuesta_modules::kernel::threshold::sweep::{SweepParams, sweep};
-use cuesta_modules::kernel::triangle::{Similarity32, Stored, Triangle};
+use cuesta_modules::kernel::triangle::{Similarity32, StoredNumber, Triangle};
 use cuesta_modules::params::{BlockwiseParams, Measure, NetworkType};
 
 /// Clock ticks per second in `/proc/self/stat`.
@@ -86,7 +86,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn modules<A: Stored, D: Stored>(
+fn modules<A: StoredNumber, D: StoredNumber>(
     expression: &Expression,
     threads: usize,
     budget: &Budget,

@@ -30,7 +30,7 @@ pub struct LeftOut {
 
 /// Genes and samples of a run.
 #[derive(Debug)]
-pub struct Input<'b> {
+pub struct ModulesInput<'b> {
     /// Names of the genes that pass the filters, in the order of the file.
     pub genes: Vec<String>,
     /// Names of all samples.
@@ -48,7 +48,7 @@ pub struct Input<'b> {
     _lease: Lease<'b>,
 }
 
-impl Input<'_> {
+impl ModulesInput<'_> {
     /// Values of the used genes over the used samples, as the kernels take them.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ pub fn read<'b>(
     request: &'b Request,
     params: &MatrixParams,
     response: &mut Response,
-) -> Result<Input<'b>> {
+) -> Result<ModulesInput<'b>> {
     let path = path(request)?;
     let matrix = timed(response, "parse", || {
         let options = params.reading(request.threads, request.budget.limit_bytes());
@@ -207,7 +207,7 @@ fn take_logarithms(matrix: &mut ExpressionMatrix) -> Result<()> {
     Ok(())
 }
 
-fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<Input<'b>> {
+fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<ModulesInput<'b>> {
     let Filtered { matrix, genes_read } = filtered;
     let width = matrix.samples.len();
     if width < SAMPLES_MIN {
@@ -252,7 +252,7 @@ fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<Input<'b>> {
         reason: "too few values",
     });
     let left_out = genes.chain(samples).collect();
-    Ok(Input {
+    Ok(ModulesInput {
         genes: matrix.genes,
         samples: matrix.samples,
         row_of_gene,

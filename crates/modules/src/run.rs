@@ -4,7 +4,7 @@ use cuesta_core::Result;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
 
-use crate::input::{self, Input};
+use crate::input::{self, ModulesInput};
 use crate::kernel::membership::memberships;
 use crate::params::{Measure, ModulesParams};
 use crate::stages::{self, Blind, Job, Observer, Outcome};
@@ -38,7 +38,7 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
 /// Answer with its input.
 pub struct Answer<'b> {
     /// Genes and samples.
-    pub input: Input<'b>,
+    pub input: ModulesInput<'b>,
     /// Modules.
     pub outcome: Outcome,
     /// Traits of the samples that are used.
@@ -97,7 +97,11 @@ fn report(outcome: &Outcome, response: &mut Response) {
 }
 
 /// Reads the traits over the used samples, if there are any.
-fn read_traits(request: &Request, params: &ModulesParams, input: &Input) -> Result<Option<Traits>> {
+fn read_traits(
+    request: &Request,
+    params: &ModulesParams,
+    input: &ModulesInput,
+) -> Result<Option<Traits>> {
     let Some(path) = &params.traits else { return Ok(None) };
     let mut traits = traits::read(path.as_ref(), &input.samples, &params.matrix, &request.budget)?;
     for values in &mut traits.values {

@@ -7,7 +7,7 @@ use std::path::Path;
 use cuesta_core::digest::{Digest, Tag};
 use cuesta_core::{Error, Result};
 
-use crate::input::{Input, LeftOut};
+use crate::input::{LeftOut, ModulesInput};
 use crate::kernel::labels::colour;
 use crate::kernel::power::PowerRow;
 use crate::stages::Outcome;
@@ -55,7 +55,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// Returns the files of the modules of genes, without those of powers and traits.
-pub fn of_modules(input: &Input, outcome: &Outcome) -> Vec<File> {
+pub fn of_modules(input: &ModulesInput, outcome: &Outcome) -> Vec<File> {
     vec![
         (MODULES_FILE, modules(input, outcome)),
         (EIGENGENES_FILE, eigengenes(input, outcome)),
@@ -66,12 +66,12 @@ pub fn of_modules(input: &Input, outcome: &Outcome) -> Vec<File> {
 }
 
 /// Label and membership of a gene of the matrix; 0 and NaN if it is not used.
-fn of_gene(input: &Input, outcome: &Outcome, gene: usize) -> (u32, f64) {
+fn of_gene(input: &ModulesInput, outcome: &Outcome, gene: usize) -> (u32, f64) {
     let row = input.row_of_gene[gene];
     row.map_or((0, f64::NAN), |row| (outcome.modules.labels[row], outcome.membership[row]))
 }
 
-fn modules(input: &Input, outcome: &Outcome) -> String {
+fn modules(input: &ModulesInput, outcome: &Outcome) -> String {
     let mut text = "gene\tname\tmodule\tkme\n".to_owned();
     for (gene, name) in input.genes.iter().enumerate() {
         let (label, membership) = of_gene(input, outcome, gene);
@@ -80,7 +80,7 @@ fn modules(input: &Input, outcome: &Outcome) -> String {
     text
 }
 
-fn eigengenes(input: &Input, outcome: &Outcome) -> String {
+fn eigengenes(input: &ModulesInput, outcome: &Outcome) -> String {
     let mut text = "sample".to_owned();
     for module in &outcome.modules.eigengenes {
         let _ = write!(text, "\tME{}", module.label);
@@ -101,7 +101,7 @@ fn eigengenes(input: &Input, outcome: &Outcome) -> String {
 
 /// Returns the merges; `-i` is gene `i` of the table of modules, from 1, `j` the cluster of merge
 /// `j`.
-fn tree(input: &Input, outcome: &Outcome) -> String {
+fn tree(input: &ModulesInput, outcome: &Outcome) -> String {
     let genes: Vec<usize> =
         (0..input.genes.len()).filter(|&gene| input.row_of_gene[gene].is_some()).collect();
     let node = |node: i32| match usize::try_from(node) {
@@ -118,7 +118,7 @@ fn tree(input: &Input, outcome: &Outcome) -> String {
     text
 }
 
-fn sets(input: &Input, outcome: &Outcome) -> String {
+fn sets(input: &ModulesInput, outcome: &Outcome) -> String {
     let mut genes_of = vec![Vec::new(); outcome.modules.eigengenes.len() + 1];
     for (gene, name) in input.genes.iter().enumerate() {
         genes_of[of_gene(input, outcome, gene).0 as usize].push(name.as_str());
@@ -135,7 +135,7 @@ fn sets(input: &Input, outcome: &Outcome) -> String {
     text
 }
 
-fn background(input: &Input) -> String {
+fn background(input: &ModulesInput) -> String {
     let used = input.genes.iter().zip(&input.row_of_gene).filter(|(_, row)| row.is_some());
     used.map(|(name, _)| format!("{name}\n")).collect()
 }

@@ -15,7 +15,7 @@ use cuesta_core::job::{Request, Response, Verdict, parameters, timed};
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result, budget::human};
 
-use crate::input::{self, Input};
+use crate::input::{self, ModulesInput};
 use crate::kernel::correlate::correlations;
 use crate::kernel::power::{PowerRow, TABLE_POWERS, estimate, table};
 use crate::params::{NetworkType, ThresholdParams};
@@ -58,7 +58,7 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
 }
 
 struct Answer<'b> {
-    input: Input<'b>,
+    input: ModulesInput<'b>,
     pairs: Pairs<'b>,
     rows: Vec<ThresholdRow>,
     powers: Vec<PowerRow>,

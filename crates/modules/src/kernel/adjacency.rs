@@ -2,7 +2,7 @@
 
 use cuesta_core::Result;
 
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::params::{NetworkType, check_power};
 
 /// Returns `base` to the power of a whole number, by squaring: the same on each processor.
@@ -59,7 +59,7 @@ impl SoftNetwork {
 ///
 /// # Errors
 /// `Input` when the power is out of range.
-pub fn soften<T: Stored>(
+pub fn soften<T: StoredNumber>(
     correlations: &mut Triangle<'_, T>,
     network: SoftNetwork,
     threads: usize,

@@ -11,7 +11,7 @@ use crate::kernel::expression::{Expression, GoodParts, good_parts};
 use crate::kernel::linkage::{Tree, average_linkage};
 use crate::kernel::merge::refine;
 use crate::kernel::overlap::distances;
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::params::{BlockwiseParams, CutParams, RefineParams};
 
 /// Modules of all genes, and what they were made of.
@@ -26,12 +26,12 @@ pub struct BlockwiseModules {
     /// Genes and samples that were used.
     pub good: GoodParts,
     /// Blocks in ascending order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<GeneBlock>,
 }
 
 /// Genes that share a network, and their tree.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Block {
+pub struct GeneBlock {
     /// Genes, ascending, from 0.
     pub genes: Vec<usize>,
     /// Tree of these genes, which it numbers from 1.
@@ -45,7 +45,7 @@ pub struct Block {
 ///
 /// # Errors
 /// `Input` when a parameter is out of range, no gene varies, or the budget has too little left.
-pub fn blockwise_modules<A: Stored, D: Stored>(
+pub fn blockwise_modules<A: StoredNumber, D: StoredNumber>(
     expression: &Expression,
     params: &BlockwiseParams,
     threads: usize,
@@ -71,7 +71,7 @@ pub fn blockwise_modules<A: Stored, D: Stored>(
             cut[gene] = last_label + label;
         }
         last_label += largest;
-        blocks.push(Block { genes, tree });
+        blocks.push(GeneBlock { genes, tree });
     }
     let refine_params = RefineParams {
         measure: params.measure,
@@ -109,7 +109,7 @@ fn genes_of_blocks(blocks: Option<&[u32]>, good: &GoodParts) -> Result<Vec<Vec<u
     Ok(numbered.into_values().collect())
 }
 
-fn modules_of_block<A: Stored, D: Stored>(
+fn modules_of_block<A: StoredNumber, D: StoredNumber>(
     expression: &Expression,
     params: &BlockwiseParams,
     cut: &CutParams,

@@ -5,7 +5,7 @@ use cuesta_core::budget::{Budget, Lease};
 
 use crate::kernel::expression::Expression;
 use crate::kernel::product;
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::kernel::unit::{Units, unit_column};
 use crate::params::Measure;
 
@@ -16,7 +16,7 @@ use crate::params::Measure;
 ///
 /// # Errors
 /// `Input` when the budget has too little left.
-pub fn correlations<'b, T: Stored>(
+pub fn correlations<'b, T: StoredNumber>(
     expression: &Expression,
     measure: Measure,
     threads: usize,

@@ -5,7 +5,7 @@
 
 use cuesta_core::{Error, Result};
 
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 
 /// Tree of genes as R's `hclust` has it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub(crate) struct Join {
 ///
 /// # Errors
 /// `Input` when there is no gene, or a distance is missing.
-pub fn average_linkage<T: Stored>(distances: &mut Triangle<'_, T>) -> Result<Tree> {
+pub fn average_linkage<T: StoredNumber>(distances: &mut Triangle<'_, T>) -> Result<Tree> {
     let count = distances.count();
     if count == 0 {
         return Err(Error::input("modules", "there is no gene to make a tree of"));
@@ -71,7 +71,7 @@ impl Chain {
     }
 
     /// Follows the chain to a pair of mutual nearest neighbours, and merges it.
-    fn join<T: Stored>(&mut self, distances: &mut Triangle<'_, T>) -> Join {
+    fn join<T: StoredNumber>(&mut self, distances: &mut Triangle<'_, T>) -> Join {
         let (mut tip, mut best) = self.begin(distances);
         loop {
             let before = *self.links.last().unwrap_or(&self.first);
@@ -91,7 +91,7 @@ impl Chain {
     }
 
     /// Returns a tip that is not yet in the chain, and its distance from the last of the chain.
-    fn begin<T: Stored>(&mut self, distances: &Triangle<'_, T>) -> (usize, f64) {
+    fn begin<T: StoredNumber>(&mut self, distances: &Triangle<'_, T>) -> (usize, f64) {
         // The last two clusters were merged; one more is dropped, and found again from the one
         // before it.
         if self.links.len() >= 2 {
@@ -117,7 +117,7 @@ impl Chain {
 
     /// Returns the cluster nearest to `tip`: the one before it, of distance `best`, unless one is
     /// strictly nearer.
-    fn nearest<T: Stored>(
+    fn nearest<T: StoredNumber>(
         &self,
         distances: &Triangle<'_, T>,
         tip: usize,
@@ -146,7 +146,12 @@ impl Chain {
     }
 
     /// Merges cluster `small` into `large`.
-    fn merge<T: Stored>(&mut self, distances: &mut Triangle<'_, T>, small: usize, large: usize) {
+    fn merge<T: StoredNumber>(
+        &mut self,
+        distances: &mut Triangle<'_, T>,
+        small: usize,
+        large: usize,
+    ) {
         let (small_size, large_size) = (self.sizes[small] as f64, self.sizes[large] as f64);
         let total = small_size + large_size;
         // In this form: the last digit of a height decides ties, and R has it so.

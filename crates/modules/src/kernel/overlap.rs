@@ -5,14 +5,14 @@ use std::ops::Range;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
-use crate::kernel::product::{self, Rows};
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::product::{self, RowSource};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::params::{Denominator, OverlapParams, OverlapType, Suppressed};
 
 /// Adjacencies as the rows of a symmetric matrix with a diagonal of ones.
 struct Symmetric<'a, 'b, T>(&'a Triangle<'b, T>);
 
-impl<T: Stored> Rows for Symmetric<'_, '_, T> {
+impl<T: StoredNumber> RowSource for Symmetric<'_, '_, T> {
     type Value = T;
 
     fn count(&self) -> usize {
@@ -57,7 +57,7 @@ impl<T: Stored> Rows for Symmetric<'_, '_, T> {
 
 /// Returns the sum of the absolute adjacencies of each gene in the order of genes, with 1 for
 /// itself.
-pub fn connectivity<T: Stored>(adjacency: &Triangle<'_, T>) -> Vec<f64> {
+pub fn connectivity<T: StoredNumber>(adjacency: &Triangle<'_, T>) -> Vec<f64> {
     let count = adjacency.count();
     let mut sums = vec![0.0; count];
     for i in 0..count {
@@ -79,7 +79,7 @@ pub fn connectivity<T: Stored>(adjacency: &Triangle<'_, T>) -> Vec<f64> {
 ///
 /// # Errors
 /// `Input` when the budget has too little left.
-pub fn overlap<'b, T: Stored>(
+pub fn overlap<'b, T: StoredNumber>(
     adjacency: &Triangle<'_, T>,
     params: OverlapParams,
     threads: usize,
@@ -97,7 +97,7 @@ pub fn overlap<'b, T: Stored>(
 ///
 /// # Errors
 /// `Input` when the budget has too little left.
-pub fn distances<'b, A: Stored, D: Stored>(
+pub fn distances<'b, A: StoredNumber, D: StoredNumber>(
     adjacency: &Triangle<'_, A>,
     (params, suppressed): (OverlapParams, Suppressed),
     threads: usize,

@@ -4,7 +4,7 @@ use cuesta_core::Result;
 
 use crate::kernel::adjacency::{integer_power, similarity};
 use crate::kernel::scale_free::{PowerFit, fit};
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::params::{NetworkType, check_power};
 
 /// Bins of the degrees in a fit.
@@ -15,7 +15,7 @@ pub const BINS: usize = 10;
 ///
 /// # Errors
 /// `Input` when a power is out of range.
-pub fn connectivities<T: Stored>(
+pub fn connectivities<T: StoredNumber>(
     correlations: &Triangle<'_, T>,
     network: NetworkType,
     powers: &[u32],
@@ -61,7 +61,7 @@ pub const TABLE_POWERS: [u32; 15] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 
 ///
 /// # Errors
 /// `Input` when a power is out of range.
-pub fn table<T: Stored>(
+pub fn table<T: StoredNumber>(
     correlations: &Triangle<'_, T>,
     network: NetworkType,
     powers: &[u32],
@@ -73,21 +73,21 @@ pub fn table<T: Stored>(
 impl PowerRow {
     /// Computes a row from the connectivities of the genes.
     pub fn new(power: u32, connectivity: &[f64]) -> Self {
-        let degrees = Degrees::new(connectivity);
-        let Degrees { mean, median, largest } = degrees;
+        let degrees = ConnectivityFacts::new(connectivity);
+        let ConnectivityFacts { mean, median, largest } = degrees;
         Self { power, fit: fit(connectivity, BINS), mean, median, largest }
     }
 }
 
 /// Summary of connectivities.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Degrees {
+pub(crate) struct ConnectivityFacts {
     pub mean: f64,
     pub median: f64,
     pub largest: f64,
 }
 
-impl Degrees {
+impl ConnectivityFacts {
     pub fn new(connectivity: &[f64]) -> Self {
         let mut sorted = connectivity.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);

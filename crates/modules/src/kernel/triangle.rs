@@ -6,7 +6,7 @@ use cuesta_runtime::parallel::{self, lock};
 use std::sync::Mutex;
 
 /// Number as it is stored: `f64`, or `f32` for matrices that need half the memory.
-pub trait Stored: Copy + Default + Send + Sync {
+pub trait StoredNumber: Copy + Default + Send + Sync {
     /// Returns the nearest stored number.
     fn store(value: f64) -> Self;
 
@@ -14,7 +14,7 @@ pub trait Stored: Copy + Default + Send + Sync {
     fn load(self) -> f64;
 }
 
-impl Stored for f64 {
+impl StoredNumber for f64 {
     #[inline(always)]
     fn store(value: f64) -> Self {
         value
@@ -26,7 +26,7 @@ impl Stored for f64 {
     }
 }
 
-impl Stored for f32 {
+impl StoredNumber for f32 {
     #[inline(always)]
     fn store(value: f64) -> Self {
         value as f32
@@ -43,7 +43,7 @@ impl Stored for f32 {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Similarity32(f32);
 
-impl Stored for Similarity32 {
+impl StoredNumber for Similarity32 {
     #[inline(always)]
     fn store(value: f64) -> Self {
         Self((1.0 - value) as f32)
@@ -63,7 +63,7 @@ pub struct Triangle<'b, T> {
     _lease: Lease<'b>,
 }
 
-impl<'b, T: Stored> Triangle<'b, T> {
+impl<'b, T: StoredNumber> Triangle<'b, T> {
     /// Creates a triangle of zeros; `purpose` names it in the error.
     ///
     /// # Errors

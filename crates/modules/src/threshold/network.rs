@@ -47,7 +47,7 @@ fn micro(r: f64) -> Option<u32> {
 /// Computes the network at each cut-off, which ascend; edges are added from the highest one down.
 pub fn sweep(pairs: &Pairs<'_>, thresholds: &[u32], samples: usize) -> Vec<ThresholdRow> {
     let genes = pairs.count();
-    let mut forest = Forest::new(genes);
+    let mut forest = CheckedForest::new(genes);
     let mut degrees = vec![0_u32; genes];
     let mut rows = Vec::with_capacity(thresholds.len());
     let mut edges = 0;
@@ -74,7 +74,7 @@ fn row(
     threshold: u32,
     edges: u64,
     degrees: &[u32],
-    (forest, samples): (&mut Forest, usize),
+    (forest, samples): (&mut CheckedForest, usize),
 ) -> ThresholdRow {
     let genes = degrees.len();
     let all = (genes as u64) * (genes as u64).saturating_sub(1) / 2;
@@ -102,12 +102,12 @@ fn row(
 }
 
 /// Connected components, as trees of parents.
-struct Forest {
+struct CheckedForest {
     parents: Vec<usize>,
     sizes: Vec<u64>,
 }
 
-impl Forest {
+impl CheckedForest {
     fn new(count: usize) -> Self {
         Self { parents: (0..count).collect(), sizes: vec![1; count] }
     }

@@ -1,7 +1,7 @@
 //! Branches of a tree as its merges make them, from the lowest.
 
 use super::Limits;
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 
 /// Branch of the tree, or none yet.
 pub(super) type Branch = u32;
@@ -78,7 +78,12 @@ impl Branches {
     }
 
     /// Follows the next merge of the tree.
-    pub fn merge<T: Stored>(&mut self, merge: [i32; 2], height: f64, distances: &Triangle<'_, T>) {
+    pub fn merge<T: StoredNumber>(
+        &mut self,
+        merge: [i32; 2],
+        height: f64,
+        distances: &Triangle<'_, T>,
+    ) {
         let branch = match merge.map(usize::try_from) {
             [Err(_), Err(_)] => {
                 let genes = merge.map(|leaf| leaf.unsigned_abs() - 1);
@@ -123,7 +128,7 @@ impl Branches {
         self.of_gene[gene as usize] = branch;
     }
 
-    fn join<T: Stored>(
+    fn join<T: StoredNumber>(
         &mut self,
         small: Branch,
         large: Branch,
@@ -158,7 +163,7 @@ impl Branches {
 
     /// Whether a basic branch is no cluster where it meets another at a height; if so, whether its
     /// size alone is the reason.
-    fn failure<T: Stored>(
+    fn failure<T: StoredNumber>(
         &self,
         branch: Branch,
         height: f64,
@@ -181,7 +186,7 @@ impl Branches {
     }
 
     /// Returns the mean distance within the core of a branch: of its first genes.
-    fn scatter<T: Stored>(&self, singletons: &[u32], distances: &Triangle<'_, T>) -> f64 {
+    fn scatter<T: StoredNumber>(&self, singletons: &[u32], distances: &Triangle<'_, T>) -> f64 {
         let core = &singletons[..core_size(singletons.len(), self.limits.size)];
         let (mut sum, mut pairs) = (0.0, 0.0_f64);
         for (place, &gene) in core.iter().enumerate() {
@@ -194,7 +199,7 @@ impl Branches {
     }
 
     /// Returns the basic branches that are clusters, in the order of creation.
-    pub fn clusters<T: Stored>(&self, distances: &Triangle<'_, T>) -> Vec<Branch> {
+    pub fn clusters<T: StoredNumber>(&self, distances: &Triangle<'_, T>) -> Vec<Branch> {
         let is_cluster = |branch: &Branch| {
             let node = &self.nodes[*branch as usize];
             let Kind::Basic(singletons) = &node.kind else { return false };

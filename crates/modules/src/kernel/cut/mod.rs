@@ -9,7 +9,7 @@ mod pam;
 use cuesta_core::{Error, Result};
 
 use crate::kernel::linkage::Tree;
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::params::CutParams;
 use branches::Branches;
 
@@ -76,7 +76,7 @@ fn interpolated(deep_split: f64, image: impl Fn(f64) -> f64) -> f64 {
 ///
 /// # Errors
 /// `Input` when a parameter is out of range, or tree and distances have other numbers of genes.
-pub fn cut_tree<T: Stored>(
+pub fn cut_tree<T: StoredNumber>(
     tree: &Tree,
     distances: &Triangle<'_, T>,
     params: &CutParams,

@@ -1,7 +1,7 @@
 //! Assignment of the genes that the branches leave out to the nearest cluster.
 
 use super::branches::{Branch, Branches, NONE};
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::params::CutParams;
 
 /// Clusters as they are before the assignment.
@@ -16,7 +16,7 @@ struct Targets<'a, 'b, T> {
 }
 
 /// Assigns genes without a label; `clusters` are the branches of the labels from 1.
-pub(super) fn assign<T: Stored>(
+pub(super) fn assign<T: StoredNumber>(
     branches: &Branches,
     clusters: &[Branch],
     distances: &Triangle<'_, T>,
@@ -105,7 +105,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-impl<'a, 'b, T: Stored> Targets<'a, 'b, T> {
+impl<'a, 'b, T: StoredNumber> Targets<'a, 'b, T> {
     fn new(labels: &[u32], count: usize, distances: &'a Triangle<'b, T>, most: f64) -> Self {
         let mut members = vec![Vec::new(); count];
         for (gene, &label) in labels.iter().enumerate() {
@@ -142,7 +142,7 @@ impl<'a, 'b, T: Stored> Targets<'a, 'b, T> {
     }
 }
 
-fn diameter<T: Stored>(members: &[u32], distances: &Triangle<'_, T>) -> f64 {
+fn diameter<T: StoredNumber>(members: &[u32], distances: &Triangle<'_, T>) -> f64 {
     let mut sums = vec![0.0; members.len()];
     for (place, &gene) in members.iter().enumerate() {
         for (other, &partner) in members[..place].iter().enumerate() {

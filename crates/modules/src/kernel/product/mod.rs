@@ -14,10 +14,10 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_runtime::parallel::{self, lock};
 
-use crate::kernel::triangle::{Stored, Triangle};
+use crate::kernel::triangle::{StoredNumber, Triangle};
 use panels::Panels;
 use simd::Instructions;
-use tile::{TILE_COLUMNS, TILE_ROWS, Tile};
+use tile::{ProductTile, TILE_COLUMNS, TILE_ROWS};
 
 /// Rows and columns of a block: the work of a task. A multiple of both sides of a tile.
 const BLOCK: usize = 768;
@@ -27,9 +27,9 @@ const BLOCK: usize = 768;
 const DEPTH: usize = 256;
 
 /// Matrix whose rows are multiplied with each other.
-pub trait Rows: Sync {
+pub trait RowSource: Sync {
     /// Number as the matrix stores it.
-    type Value: Stored;
+    type Value: StoredNumber;
 
     /// Number of rows.
     fn count(&self) -> usize;
@@ -63,8 +63,8 @@ pub trait Rows: Sync {
 ///
 /// # Errors
 /// `Input` when the budget has too little left.
-pub fn pairs<'b, T: Stored>(
-    source: &impl Rows,
+pub fn pairs<'b, T: StoredNumber>(
+    source: &impl RowSource,
     threads: usize,
     (budget, purpose): (&'b Budget, &str),
     finish: impl Fn(usize, usize, f64) -> f64 + Sync,
@@ -72,9 +72,9 @@ pub fn pairs<'b, T: Stored>(
     pairs_at(Instructions::best(), source, threads, (budget, purpose), finish)
 }
 
-fn pairs_at<'b, T: Stored>(
+fn pairs_at<'b, T: StoredNumber>(
     level: Instructions,
-    source: &impl Rows,
+    source: &impl RowSource,
     threads: usize,
     (budget, purpose): (&'b Budget, &str),
     finish: impl Fn(usize, usize, f64) -> f64 + Sync,
@@ -102,11 +102,11 @@ fn pairs_at<'b, T: Stored>(
 /// # Errors
 /// `Input` when the budget has too little left, or an error of `visit`.
 pub fn visit<W: Send>(
-    source: &impl Rows,
+    source: &impl RowSource,
     threads: usize,
     budget: &Budget,
     make_state: impl Fn() -> W + Sync,
-    visit: impl Fn(&mut W, &BlockSums) -> Result<()> + Sync,
+    visit: impl Fn(&mut W, &ProductBlock) -> Result<()> + Sync,
 ) -> Result<Vec<W>> {
     let level = Instructions::best();
     let count = source.count();
@@ -120,7 +120,7 @@ pub fn visit<W: Send>(
         let (i, j) = blocks[task];
         let (rows, columns) = (sides[i].clone(), sides[j].clone());
         worker.multiply(level, source, rows.clone(), columns.clone());
-        visit(state, &BlockSums { task, side: (i, j), rows, columns, tiles: &worker.tiles })
+        visit(state, &ProductBlock { task, side: (i, j), rows, columns, tiles: &worker.tiles })
     };
     let make_worker = || (Worker::default(), make_state());
     let workers = parallel::run(threads, blocks.len(), make_worker, work, |_| {})?;
@@ -133,7 +133,7 @@ pub fn visit<W: Send>(
 pub fn hot_block(repeats: usize) -> (f64, f64) {
     let level = Instructions::best();
     let (rows, columns) = (vec![[1.0; TILE_ROWS]; DEPTH], vec![[1.0; TILE_COLUMNS]; DEPTH]);
-    let mut tile = Tile::default();
+    let mut tile = ProductTile::default();
     for _ in 0..repeats {
         level.add(std::hint::black_box(&rows), &columns, &mut tile);
     }
@@ -152,7 +152,7 @@ fn sides(count: usize) -> Vec<Range<usize>> {
 }
 
 /// Sums of the products of rows of a block.
-pub struct BlockSums<'a> {
+pub struct ProductBlock<'a> {
     /// Number of the block among all.
     pub task: usize,
     /// Number of the block among those of rows, and among those of columns.
@@ -161,10 +161,10 @@ pub struct BlockSums<'a> {
     pub rows: Range<usize>,
     /// Columns of the block.
     pub columns: Range<usize>,
-    tiles: &'a [Tile],
+    tiles: &'a [ProductTile],
 }
 
-impl BlockSums<'_> {
+impl ProductBlock<'_> {
     /// Writes the sums of row `i` with the columns after `i`; returns the first of these.
     pub fn row(&self, i: usize, sums: &mut Vec<f64>) -> usize {
         let panels = self.rows.len().div_ceil(TILE_ROWS);
@@ -184,14 +184,14 @@ impl BlockSums<'_> {
 }
 
 /// Part of the triangle that a task fills.
-struct Block<'t, T> {
+struct TriangleBlock<'t, T> {
     rows: Range<usize>,
     columns: Range<usize>,
     /// By row, the values of the columns of the block that are above the diagonal.
     slots: Mutex<Vec<&'t mut [T]>>,
 }
 
-fn blocks<'t, T: Stored>(triangle: &'t mut Triangle<'_, T>) -> Vec<Block<'t, T>> {
+fn blocks<'t, T: StoredNumber>(triangle: &'t mut Triangle<'_, T>) -> Vec<TriangleBlock<'t, T>> {
     let count = triangle.count();
     let sides = sides(count);
     let mut blocks = Vec::new();
@@ -207,7 +207,7 @@ fn blocks<'t, T: Stored>(triangle: &'t mut Triangle<'_, T>) -> Vec<Block<'t, T>>
         }
         for (slots, columns) in slots.into_iter().zip(&sides[number..]) {
             let (rows, columns) = (rows.clone(), columns.clone());
-            blocks.push(Block { rows, columns, slots: Mutex::new(slots) });
+            blocks.push(TriangleBlock { rows, columns, slots: Mutex::new(slots) });
         }
     }
     blocks
@@ -219,7 +219,7 @@ struct Worker {
     rows: Panels<TILE_ROWS>,
     columns: Panels<TILE_COLUMNS>,
     /// Tiles of the block, those of a panel of columns together.
-    tiles: Vec<Tile>,
+    tiles: Vec<ProductTile>,
 }
 
 impl Worker {
@@ -231,13 +231,13 @@ impl Worker {
     fn multiply(
         &mut self,
         level: Instructions,
-        source: &impl Rows,
+        source: &impl RowSource,
         rows: Range<usize>,
         columns: Range<usize>,
     ) {
         let panels = rows.len().div_ceil(TILE_ROWS);
         self.tiles.clear();
-        self.tiles.resize(panels * columns.len().div_ceil(TILE_COLUMNS), Tile::default());
+        self.tiles.resize(panels * columns.len().div_ceil(TILE_COLUMNS), ProductTile::default());
         for start in (0..source.depth()).step_by(DEPTH) {
             let depth = start..source.depth().min(start + DEPTH);
             self.rows.fill(source, rows.clone(), depth.clone());
@@ -250,7 +250,11 @@ impl Worker {
         }
     }
 
-    fn finish<T: Stored>(&self, block: &Block<'_, T>, finish: &impl Fn(usize, usize, f64) -> f64) {
+    fn finish<T: StoredNumber>(
+        &self,
+        block: &TriangleBlock<'_, T>,
+        finish: &impl Fn(usize, usize, f64) -> f64,
+    ) {
         let panels = block.rows.len().div_ceil(TILE_ROWS);
         for (row, slot) in lock(&block.slots).iter_mut().enumerate() {
             let i = block.rows.start + row;
@@ -273,7 +277,7 @@ mod tests {
 
     struct Plain(usize, Vec<f64>);
 
-    impl Rows for Plain {
+    impl RowSource for Plain {
         type Value = f64;
 
         fn count(&self) -> usize {

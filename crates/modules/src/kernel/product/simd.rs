@@ -6,7 +6,7 @@
 
 use cuesta_core::cpu;
 
-use super::tile::{Column, Row, TILE_COLUMNS, TILE_ROWS, Tile, kernel};
+use super::tile::{Column, ProductTile, Row, TILE_COLUMNS, TILE_ROWS, kernel};
 
 /// Level of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Instructions {
     }
 
     /// Adds the products of further terms to the sums of a tile, term by term.
-    pub fn add(self, rows: &[Row], columns: &[Column], tile: &mut Tile) {
+    pub fn add(self, rows: &[Row], columns: &[Column], tile: &mut ProductTile) {
         match self {
             Self::Portable => portable::add(rows, columns, tile),
             #[cfg(target_arch = "x86_64")]
@@ -177,7 +177,7 @@ mod tests {
             let rows: Vec<Row> = (0..depth).map(|k| std::array::from_fn(|i| value(k, i))).collect();
             let columns: Vec<Column> =
                 (0..depth).map(|k| std::array::from_fn(|j| value(k, 50 + j))).collect();
-            let mut expected = Tile::default();
+            let mut expected = ProductTile::default();
             for (i, row) in expected.0.iter_mut().enumerate() {
                 for (j, sum) in row.iter_mut().enumerate() {
                     let terms = rows.iter().zip(&columns);
@@ -185,7 +185,7 @@ mod tests {
                 }
             }
             for level in Instructions::available() {
-                let mut tile = Tile::default();
+                let mut tile = ProductTile::default();
                 let half = depth / 2;
                 level.add(&rows[..half], &columns[..half], &mut tile);
                 level.add(&rows[half..], &columns[half..], &mut tile);

@@ -16,14 +16,14 @@ pub(super) type Column = [f64; TILE_COLUMNS];
 /// Sums of `TILE_ROWS` rows with `TILE_COLUMNS` columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(64))]
-pub(super) struct Tile(pub [[f64; TILE_COLUMNS]; TILE_ROWS]);
+pub(super) struct ProductTile(pub [[f64; TILE_COLUMNS]; TILE_ROWS]);
 
 /// Expands the kernel over the vector operations in scope; `rows` x `vectors` sums are held in
 /// registers.
 macro_rules! kernel {
     ($(#[$level:meta],)? rows $rows:literal, vectors $vectors:literal) => {
         $(#[$level])?
-        pub fn add(a: &[Row], b: &[Column], tile: &mut Tile) {
+        pub fn add(a: &[Row], b: &[Column], tile: &mut ProductTile) {
             for row in (0..TILE_ROWS).step_by($rows) {
                 for column in (0..TILE_COLUMNS).step_by($vectors * WIDTH) {
                     let mut sums = [[splat(0.0); $vectors]; $rows];

@@ -2,12 +2,12 @@
 
 /// Forest of the genes of a network; a root is the smallest gene of its tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forest {
+pub struct GeneForest {
     parents: Vec<u32>,
     trees: usize,
 }
 
-impl Forest {
+impl GeneForest {
     /// Creates a forest of single genes.
     pub fn new(genes: usize) -> Self {
         Self { parents: (0..genes as u32).collect(), trees: genes }
@@ -63,11 +63,11 @@ impl Forest {
 
 /// Forests of the networks at all cut-offs.
 #[derive(Clone, Debug)]
-pub(super) struct Forests(pub Vec<Forest>);
+pub(super) struct Forests(pub Vec<GeneForest>);
 
 impl Forests {
     pub fn new(genes: usize, cutoffs: usize) -> Self {
-        Self(vec![Forest::new(genes); cutoffs])
+        Self(vec![GeneForest::new(genes); cutoffs])
     }
 
     /// Adds an edge to the networks of the first `level` cut-offs. Genes that are connected at one

@@ -13,7 +13,7 @@ use crate::params::Measure;
 
 /// Edge of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Edge {
+pub struct GeneLink {
     /// Smaller gene, from 0.
     pub first: u32,
     /// Larger gene.
@@ -26,7 +26,7 @@ pub struct Edge {
 #[derive(Debug)]
 pub struct Edges<'b> {
     /// Edges in the order of blocks of pairs.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<GeneLink>,
     _leases: Vec<Lease<'b>>,
 }
 
@@ -44,7 +44,7 @@ pub fn edges<'b>(
     budget: &'b Budget,
 ) -> Result<Edges<'b>> {
     let correlator = Correlator::new(expression, measure, budget)?;
-    let slots: Vec<Mutex<(Vec<Edge>, Option<Lease<'b>>)>> =
+    let slots: Vec<Mutex<(Vec<GeneLink>, Option<Lease<'b>>)>> =
         (0..block_counts(expression.genes()).1).map(|_| Mutex::default()).collect();
     product::visit(correlator.units(), threads, budget, Vec::new, |row, block| {
         let mut edges = Vec::new();
@@ -54,12 +54,12 @@ pub fn edges<'b>(
                 let score = correlator.finish(i, j, product);
                 if score.abs() >= smallest {
                     let (first, second) = (i as u32, j as u32);
-                    edges.push(Edge { first, second, score: score as f32 });
+                    edges.push(GeneLink { first, second, score: score as f32 });
                 }
             }
         }
         // Twice: the edges are put together afterwards.
-        let size_bytes = 2 * size_of::<Edge>() * edges.len();
+        let size_bytes = 2 * size_of::<GeneLink>() * edges.len();
         let lease = budget.take(size_bytes as u64, "the edges of the network")?;
         edges.shrink_to_fit();
         *lock(&slots[block.task]) = (edges, Some(lease));

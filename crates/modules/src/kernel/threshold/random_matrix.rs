@@ -11,8 +11,8 @@ use cuesta_core::Result;
 use cuesta_runtime::parallel::{self, lock};
 
 use super::akima::Akima;
-use super::components::Forest;
-use super::edges::Edge;
+use super::components::GeneForest;
+use super::edges::GeneLink;
 use super::eigenvalues::eigenvalues;
 
 /// Rules of the search.
@@ -92,7 +92,7 @@ const BIN_WIDTH: f64 = 0.05;
 /// An error of a thread.
 pub fn random_matrix(
     genes: usize,
-    edges: &[Edge],
+    edges: &[GeneLink],
     smallest: f32,
     params: &RandomMatrixParams,
     threads: usize,
@@ -129,10 +129,10 @@ pub fn random_matrix(
 /// Connected genes and their edges.
 struct Component {
     genes: Vec<u32>,
-    edges: Vec<Edge>,
+    edges: Vec<GeneLink>,
 }
 
-fn components(genes: usize, edges: &[Edge], larger_genes_only: bool) -> Vec<Component> {
+fn components(genes: usize, edges: &[GeneLink], larger_genes_only: bool) -> Vec<Component> {
     let mut is_used = vec![false; genes];
     for edge in edges {
         is_used[edge.second as usize] = true;
@@ -141,7 +141,7 @@ fn components(genes: usize, edges: &[Edge], larger_genes_only: bool) -> Vec<Comp
     let chosen = || {
         edges.iter().filter(|edge| is_used[edge.first as usize] && is_used[edge.second as usize])
     };
-    let mut forest = Forest::new(genes);
+    let mut forest = GeneForest::new(genes);
     chosen().for_each(|edge| {
         forest.join(edge.first, edge.second);
     });

@@ -13,8 +13,8 @@ use super::significance::ScoreCounts;
 use crate::kernel::adjacency::{integer_power, similarity};
 use crate::kernel::correlate::Correlator;
 use crate::kernel::expression::Expression;
-use crate::kernel::power::{BINS, Degrees, PowerRow};
-use crate::kernel::product::{self, BlockSums, block_counts};
+use crate::kernel::power::{BINS, ConnectivityFacts, PowerRow};
+use crate::kernel::product::{self, ProductBlock, block_counts};
 use crate::kernel::scale_free::{PowerFit, fit};
 use crate::params::{Measure, NetworkType, check_power};
 
@@ -230,7 +230,7 @@ impl State {
             }
             let edges = degrees.iter().sum::<f64>() / 2.0;
             let sizes = self.forests.0[level].sizes();
-            let Degrees { mean, median, largest } = Degrees::new(&degrees);
+            let ConnectivityFacts { mean, median, largest } = ConnectivityFacts::new(&degrees);
             rows.push(CutoffRow {
                 cutoff,
                 edges: edges as u64,
@@ -251,7 +251,7 @@ impl State {
 
 impl Context<'_> {
     /// Counts the pairs of a block; returns the sums of each power by row and by column.
-    fn add(&self, state: &mut State, block: &BlockSums) -> (Vec<f64>, Vec<f64>) {
+    fn add(&self, state: &mut State, block: &ProductBlock) -> (Vec<f64>, Vec<f64>) {
         let powers = self.params.powers.len();
         let mut of_rows = vec![0.0; powers * block.rows.len()];
         let mut of_columns = vec![0.0; powers * block.columns.len()];
