@@ -198,7 +198,9 @@ def test_brackets_in_a_remedy_are_text(capsys: pytest.CaptureFixture[str]) -> No
     mark-up. Now they are text.
     """
     remedy = "pip install 'cuesta[mpi]' [red]now[/red] :smile: [/x]"
-    doctor._print_checks([doctor_checks.Check(name="a", state=doctor_checks.ABSENT, found="", remedy=remedy)])
+    doctor._print_checks(
+        [doctor_checks.Check(name="a", state=doctor_checks.ABSENT, found="", remedy=remedy)]
+    )
     output = " ".join(capsys.readouterr().out.split())
     assert output == f"absent a {remedy}"
 

@@ -5,7 +5,8 @@
 //! `STAGES` are the words `ceiling`, `correlations`, `missing`, `sweep`, `modules` and `small`,
 //! with commas; all but `small`, which stores 32 bits, by default. Rates count a multiplication and
 //! an addition for each term of each pair above the diagonal. The ceiling is the same kernel on a
-//! block in the first cache, on one thread. A rate from CPU time is that of a machine without other load.
+//! block in the first cache, on one thread. A rate from CPU time is that of a machine without other
+//! load.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;

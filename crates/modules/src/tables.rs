@@ -75,7 +75,7 @@ fn modules(input: &ModulesInput, outcome: &Outcome) -> String {
     let mut text = "gene\tname\tmodule\tkme\n".to_owned();
     for (gene, name) in input.genes.iter().enumerate() {
         let (label, membership) = of_gene(input, outcome, gene);
-        let _ = writeln!(text, "{name}\t{}\t{label}\t{}", colour(label), number(membership));
+        let _ = writeln!(text, "{}\t{name}\t{label}\t{}", gene + 1, number(membership));
     }
     text
 }

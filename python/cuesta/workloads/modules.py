@@ -21,18 +21,19 @@ def views(workload: str, folder: Path, rows_max: int) -> list[View]:
     powers = _powers(folder)
     if workload == "threshold":
         return [*_cut_offs(folder), *powers]
-    sizes: Counter[tuple[int, str]] = Counter()
+    sizes: Counter[int] = Counter()
     hubs: dict[int, tuple[float, str]] = {}
-    for gene, colour, module, kme in _rows(folder / "modules.tsv"):
+    for _, gene, module, kme in _rows(folder / "modules.tsv"):
         label = int(module)
-        sizes[label, colour] += 1
+        sizes[label] += 1
         if label:
             hubs[label] = max(hubs.get(label, (-1.0, "")), (float(kme), gene))
-    modules = sorted((label, colour) for label, colour in sizes if label)
-    items = [[f"{label} {colour}", sizes[label, colour]] for label, colour in modules]
+    colours = _colours(folder)
+    modules = [(label, f"{label} {colours[label]}") for label in sorted(sizes) if label]
+    items = [[name, sizes[label]] for label, name in modules]
     rows = [
-        [f"{label} {colour}", sizes[label, colour], hubs[label][1], f"{hubs[label][0]:.3f}"]
-        for label, colour in modules[:rows_max]
+        [name, sizes[label], hubs[label][1], f"{hubs[label][0]:.3f}"]
+        for label, name in modules[:rows_max]
     ]
     overview: list[View] = [
         {"kind": "bars", "title": "Modules", "x": "genes", "items": items[:rows_max]},
@@ -41,6 +42,12 @@ def views(workload: str, folder: Path, rows_max: int) -> list[View]:
          "rows": rows},
     ]  # fmt: skip
     return [*powers, *_traits(folder, rows_max), *(overview if modules else [])]
+
+
+def _colours(folder: Path) -> dict[int, str]:
+    """Return the colour of each module, the name of its gene set."""
+    with (folder / "modules.gmt").open(encoding="utf-8") as file:
+        return {label: line.split("\t", 1)[0] for label, line in enumerate(file, start=1)}
 
 
 def _traits(folder: Path, rows_max: int) -> list[View]:

@@ -5,14 +5,14 @@ use std::ops::Range;
 use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 
-use crate::kernel::product::{self, RowSource};
+use crate::kernel::product::{self, MatrixRows};
 use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::params::{Denominator, OverlapParams, OverlapType, Suppressed};
 
 /// Adjacencies as the rows of a symmetric matrix with a diagonal of ones.
 struct Symmetric<'a, 'b, T>(&'a Triangle<'b, T>);
 
-impl<T: StoredNumber> RowSource for Symmetric<'_, '_, T> {
+impl<T: StoredNumber> MatrixRows for Symmetric<'_, '_, T> {
     type Value = T;
 
     fn count(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::kernel::expression::Expression;
-use crate::kernel::product::RowSource;
+use crate::kernel::product::MatrixRows;
 use crate::params::{Fallback, Measure};
 
 /// Deviations below this are scaled before they are squared.
@@ -56,7 +56,7 @@ impl Units {
     }
 }
 
-impl RowSource for Units {
+impl MatrixRows for Units {
     type Value = f64;
 
     fn count(&self) -> usize {

@@ -18,9 +18,6 @@ TOTALS = "all"
 
 FILES_WITH_TOTALS = ("averages.tsv", "features.tsv")
 
-_KINDS_OF: dict[str, dict[str, Kind]] = {"modules.tsv": {"gene": "text"}}
-"""Kinds of columns that differ in a file: here genes are called by their names."""
-
 _NO_VALUE = ("", "nan", "NA", "-", TOTALS)
 
 GENES_FILE = "genes.tsv"
@@ -132,7 +129,7 @@ def _several(column: Column, count: int) -> Columns:
 def _split(path: Path) -> tuple[Columns, Columns]:
     """The rows of a table, and its last line where that has sums, else an empty table."""
     names = header_of(path)
-    kinds: dict[str, Kind] = {name: kind_of(name) for name in names} | _KINDS_OF.get(path.name, {})
+    kinds: dict[str, Kind] = {name: kind_of(name) for name in names}
     columns = _columns(path, _Layout(kinds=kinds, header_lines=1), None)
     if path.name not in FILES_WITH_TOTALS:
         return columns, {}

@@ -27,7 +27,7 @@ const BLOCK: usize = 768;
 const DEPTH: usize = 256;
 
 /// Matrix whose rows are multiplied with each other.
-pub trait RowSource: Sync {
+pub trait MatrixRows: Sync {
     /// Number as the matrix stores it.
     type Value: StoredNumber;
 
@@ -64,7 +64,7 @@ pub trait RowSource: Sync {
 /// # Errors
 /// `Input` when the budget has too little left.
 pub fn pairs<'b, T: StoredNumber>(
-    source: &impl RowSource,
+    source: &impl MatrixRows,
     threads: usize,
     (budget, purpose): (&'b Budget, &str),
     finish: impl Fn(usize, usize, f64) -> f64 + Sync,
@@ -74,7 +74,7 @@ pub fn pairs<'b, T: StoredNumber>(
 
 fn pairs_at<'b, T: StoredNumber>(
     level: Instructions,
-    source: &impl RowSource,
+    source: &impl MatrixRows,
     threads: usize,
     (budget, purpose): (&'b Budget, &str),
     finish: impl Fn(usize, usize, f64) -> f64 + Sync,
@@ -102,7 +102,7 @@ fn pairs_at<'b, T: StoredNumber>(
 /// # Errors
 /// `Input` when the budget has too little left, or an error of `visit`.
 pub fn visit<W: Send>(
-    source: &impl RowSource,
+    source: &impl MatrixRows,
     threads: usize,
     budget: &Budget,
     make_state: impl Fn() -> W + Sync,
@@ -128,8 +128,8 @@ pub fn visit<W: Send>(
 }
 
 /// Multiplies a panel of rows with a panel of columns that stay in the first cache, `repeats`
-/// times; /// returns the number of multiplications and additions, and a sum that depends on them. This is the
-/// ceiling of the rate of products.
+/// times; returns the number of multiplications and additions, and a sum that depends on them. This
+/// is the ceiling of the rate of products.
 pub fn hot_block(repeats: usize) -> (f64, f64) {
     let level = Instructions::best();
     let (rows, columns) = (vec![[1.0; TILE_ROWS]; DEPTH], vec![[1.0; TILE_COLUMNS]; DEPTH]);
@@ -231,7 +231,7 @@ impl Worker {
     fn multiply(
         &mut self,
         level: Instructions,
-        source: &impl RowSource,
+        source: &impl MatrixRows,
         rows: Range<usize>,
         columns: Range<usize>,
     ) {
@@ -277,7 +277,7 @@ mod tests {
 
     struct Plain(usize, Vec<f64>);
 
-    impl RowSource for Plain {
+    impl MatrixRows for Plain {
         type Value = f64;
 
         fn count(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::RowSource;
+use super::MatrixRows;
 use crate::kernel::triangle::StoredNumber;
 
 /// Panels of the rows and terms of a block; rows past the last are zero.
@@ -19,7 +19,7 @@ const LINE: usize = 8;
 
 impl<const W: usize> Panels<W> {
     /// Replaces the contents.
-    pub fn fill(&mut self, source: &impl RowSource, rows: Range<usize>, depth: Range<usize>) {
+    pub fn fill(&mut self, source: &impl MatrixRows, rows: Range<usize>, depth: Range<usize>) {
         let terms = depth.len();
         let size = rows.len().next_multiple_of(W) * terms;
         self.depth = terms;
