@@ -116,7 +116,7 @@ def test_a_renamed_parameter_is_drift(name: str, spec: Path) -> None:
         path = spec / name / "params.toml"
         key = f'name = "{parameter.name}"'
         if key not in path.read_text("utf-8"):
-            shared = (spec / "filter.toml", spec / "table.toml")
+            shared = (spec / "filter.toml", spec / "table.toml", spec / "matrix.toml")
             path = next(file for file in shared if key in file.read_text("utf-8"))
         changed(path, key, 'name = "renamed"')
         assert list(drift(get_workload(name))), parameter.name

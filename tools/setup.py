@@ -63,10 +63,10 @@ training.make(print)
 """Makes the archive that Spark starts from, where there is none, or in place of the one there."""
 ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session", "training")
 EXTRAS_BUILD = ("spark", "array")
-NOT_PINNED = frozenset({"lab", "model", "docs"})
-"""Extras of packages of this repository, and of the site, which `tools/docsite.py` pins."""
-COMPILED_EXTRA = "assess"
-"""The extra with a package that is compiled with zlib's headers: not for all machines."""
+OWN = frozenset({"lab", "model"})
+"""Extras that bring packages of this repository, so that nothing of theirs is pinned."""
+COMPILED_EXTRA, SITE_EXTRA = "assess", "docs"
+"""An extra that is compiled with zlib's headers, and one that `tools/docsite.py` pins."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -276,7 +276,7 @@ def install_of_debian(what: str, packages: Sequence[str]) -> None:
 def lock() -> None:
     """Pin the packages of extras but the compiled one and ours, for all Pythons from 3.11 on."""
     venv()
-    left_out = {COMPILED_EXTRA, *NOT_PINNED}
+    left_out = {COMPILED_EXTRA, SITE_EXTRA, *OWN}
     compile_requirements(REQUIREMENTS, [name for name in extras() if name not in left_out])
     compile_requirements(REQUIREMENTS_BUILD, EXTRAS_BUILD, "--constraint", str(REQUIREMENTS))
 
