@@ -42,7 +42,9 @@ def as_dictionaries() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "function", [as_pandas, as_polars, as_arrow, as_columns, lambda: ROWS], ids=str
+    "function",
+    [as_pandas, as_polars, as_arrow, as_columns, lambda: ROWS],
+    ids=["pandas", "polars", "arrow", "columns", "rows"],
 )
 def test_tables_of_all_libraries_are_equal(function: Callable[[], Any]) -> None:
     result = lab.compare({"rows": as_dictionaries, "other": function}, repeats=2)
