@@ -2,18 +2,6 @@
 
 use crate::params::Profile;
 
-/// Part of the mean coverage, or of the coverage of the other side, from which on a side of a
-/// bubble is retained.
-const DEEP: f64 = 0.75;
-/// Part of the mean coverage, and the least coverage, from which on a path of an even genome is no
-/// error, if no rival is [`FAR_DEEPER`].
-const REAL_PART: f64 = 0.4;
-const REAL_MIN: f64 = 3.0;
-/// Ratio of a rival's coverage by which it makes an error of a path of that coverage.
-pub(super) const FAR_DEEPER: f64 = 25.0;
-/// Times the mean coverage that both sides of a bubble have together if they are two copies.
-const TWO_COPIES: f64 = 1.5;
-
 /// Bounds below which paths may be errors: lengths in bases, 0 for none.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorLengths {
@@ -57,46 +45,6 @@ impl ErrorLengths {
                 is_even: false,
             }),
             Profile::None => None,
-        }
-    }
-
-    /// Returns whether a path of this coverage is too deep for an error.
-    pub(super) fn is_deep(&self, coverage: f64, mean: f64) -> bool {
-        self.is_even && coverage >= REAL_MIN && coverage >= REAL_PART * mean
-    }
-
-    /// Returns whether both sides of a bubble are retained, by the coverage of the weaker side and
-    /// of the other one.
-    pub(super) fn has_both(&self, (weaker, other): (f64, f64), mean: f64) -> bool {
-        let are_copies = self.is_deep(weaker, mean)
-            && other < FAR_DEEPER * weaker
-            && weaker + other >= TWO_COPIES * mean;
-        are_copies || weaker >= DEEP * if self.is_even { mean } else { other }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::simplify::Rules;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn paths_are_judged_by_the_rules_of_the_kernel(
-            (weaker, other, mean) in (0.0f64..200.0, 0.0f64..2000.0, 0.0f64..100.0),
-            is_even in any::<bool>(),
-        ) {
-            let (profile, rules) = match is_even {
-                true => (Profile::Default, Rules::for_isolate(31)),
-                false => (Profile::Metagenome, Rules::for_metagenome(31)),
-            };
-            let bounds = ErrorLengths::of(profile, 31).expect("a profile with rules");
-            let other = weaker.max(other);
-            let retained = rules.retains_side(weaker, other, mean);
-            prop_assert_eq!(bounds.has_both((weaker, other), mean), retained);
-            let times = if bounds.is_deep(weaker, mean) { FAR_DEEPER } else { bounds.times };
-            prop_assert_eq!(times, rules.connection_times(weaker, mean));
         }
     }
 }
