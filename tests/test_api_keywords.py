@@ -45,7 +45,8 @@ def test_the_keywords_are_the_words_of_the_command_line(
 ) -> None:
     parameters_by_name = keywords(get_workload(workload), job.engines)
     letters = {"k"} if workload == "assemble" else set()
-    assert set(parameters_by_name) == typed_words(job.command, workload) | letters
+    words = {name.rstrip("_") for name in parameters_by_name}
+    assert words == typed_words(job.command, workload) | letters
 
 
 @pytest.mark.parametrize("workload", WORKLOAD_NAMES)

@@ -86,8 +86,12 @@ def test_an_error_has_the_time_too(pairs: Path, capsys: pytest.CaptureFixture[st
     "words", [("--log-file", "log", "run"), ("--log-file=log", "run"), ("run", "--log-file=log")]
 )
 def test_a_log_file_has_everything_with_its_time(
-    words: tuple[str, ...], pairs: Path, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...],
+    pairs: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("sys.argv", ["cuesta", "run", "scan", "one.txt"])
     _, errors = lines(capsys, *words, "-q")
     assert errors == []
     lines(capsys, *words)

@@ -29,8 +29,8 @@ ADVISORIES = "CUESTA_ADVISORIES"
 PROJECTS = ("pyproject.toml", "packages/lab/pyproject.toml")
 OURS = frozenset({"cuesta", "cuesta-lab"})
 """Packages of this repository, which a set-up may not have installed yet."""
-NOT_INSTALLED = frozenset({"dev", "bench"})
-"""Extras that tests and benches use: nothing of them comes with a wheel."""
+NOT_INSTALLED = frozenset({"dev", "bench", "docs"})
+"""Extras that tests, benches and the site use: nothing of them comes with a wheel."""
 COMPILED = {"mappy": "MIT"}
 """Packages that are compiled where they are installed, and so may be missing here."""
 

@@ -48,6 +48,8 @@ def _page(name: str, command: Any) -> str:
     if subcommands is None:
         return "\n".join([*lines, *_usage(f"cuesta {name}", command), *_table(command.params), ""])
     shared = _shared(subcommands) if name in SHARED_BY else set()
+    if command.params:
+        lines += [*_usage(f"cuesta {name}", command), *_table(command.params)]
     if shared:
         some = next(iter(subcommands.values()))
         parameters = [each for each in some.params if each.name in shared]

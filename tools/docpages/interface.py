@@ -7,6 +7,7 @@ keyword, classes and errors from their own docstrings.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Any
 import cuesta
 from generate_api import STUB
 
+_PROPERTIES = (property, functools.cached_property)
 _EXAMPLES = {
     "run": 'answer = cuesta.run("scan", "pairs.txt", min_abs_score=0.8)\nanswer.table()',
     "compare": 'cuesta.compare("degrees", "pairs.txt", engines=["native", "spark"]).digest',
@@ -92,7 +94,7 @@ def _member(name: str) -> Iterator[str]:
         yield from _text(inspect.getdoc(member) or "")
         if not issubclass(member, Exception):
             for part, at in _members(member):
-                signature = "" if isinstance(at, property) else _signature(at)
+                signature = "" if isinstance(at, _PROPERTIES) else _signature(at)
                 yield from (f"### {name}.{part}{signature}", "")
                 yield from _text(inspect.getdoc(at) or "")
     else:
@@ -102,7 +104,7 @@ def _member(name: str) -> Iterator[str]:
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
     for name, member in inspect.getmembers(kind):
-        is_shown = isinstance(member, property) or inspect.isfunction(member)
+        is_shown = isinstance(member, _PROPERTIES) or inspect.isfunction(member)
         if not name.startswith("_") and is_shown:
             yield name, member
 

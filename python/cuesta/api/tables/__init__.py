@@ -75,6 +75,8 @@ def _sources(folder: Path, files: Sequence[str]) -> Mapping[str, _Source]:
         if path.is_dir() and path.suffix != ".zarr":
             sources |= _sources(folder, sorted(f"{file}/{entry.name}" for entry in path.iterdir()))
             continue
+        if path.name in _FOR_OTHERS:
+            continue
         stem = file.removesuffix(path.suffix)
         for name, read, columns in _READERS.get(path.suffix, ()):
             sources[name or stem] = _Source(path=path, read=read, columns=columns)
@@ -82,6 +84,9 @@ def _sources(folder: Path, files: Sequence[str]) -> Mapping[str, _Source]:
             sources[text.TOTALS] = _Source(path=path, read=text.read_totals, columns=text.header_of)
     return sources
 
+
+_FOR_OTHERS = frozenset({"background.txt", "report.tsv"})
+"""Files whose form is that of other programs, and no table."""
 
 _READERS: dict[str, tuple[tuple[str, Reader, Callable[[Path], tuple[str, ...]]], ...]] = {
     ".tsv": (("", text.read_table, text.header_of),),

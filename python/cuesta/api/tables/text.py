@@ -18,6 +18,9 @@ TOTALS = "all"
 
 FILES_WITH_TOTALS = ("averages.tsv", "features.tsv")
 
+_KINDS_OF: dict[str, dict[str, Kind]] = {"tree.tsv": {"height": "number"}}
+"""Kinds of columns that differ in a file: an image has its height in pixels."""
+
 _NO_VALUE = ("", "nan", "NA", "-", TOTALS)
 
 GENES_FILE = "genes.tsv"
@@ -129,7 +132,7 @@ def _several(column: Column, count: int) -> Columns:
 def _split(path: Path) -> tuple[Columns, Columns]:
     """The rows of a table, and its last line where that has sums, else an empty table."""
     names = header_of(path)
-    kinds: dict[str, Kind] = {name: kind_of(name) for name in names}
+    kinds: dict[str, Kind] = {name: kind_of(name) for name in names} | _KINDS_OF.get(path.name, {})
     columns = _columns(path, _Layout(kinds=kinds, header_lines=1), None)
     if path.name not in FILES_WITH_TOTALS:
         return columns, {}
