@@ -28,8 +28,8 @@ use gathering::Gathering;
 pub(crate) use layout::LineLayout;
 use room::Room;
 
-use crate::table::TableParams;
 use crate::table::matrix::{MatrixForm, is_enough};
+use crate::table::{TableParams, wording};
 
 const OPERATION: &str = "input.matrix";
 
@@ -154,6 +154,21 @@ pub fn read(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
     current.close(&room);
     next.close(&room);
     gathering.finish()
+}
+
+/// Returns sentences on the layout of the matrix in a file, and on doubts about it; `transpose`
+/// swaps its rows and columns.
+///
+/// # Errors
+/// As [`recognise`].
+pub fn describe(path: &Path, options: &Options, transpose: bool) -> Result<Vec<String>> {
+    let (form, rows) = recognise(path, options)?;
+    let name = path.display();
+    let mut sentences = vec![format!("{name}: {}", wording::matrix(&form, rows, transpose))];
+    let doubt = wording::orientation(&form, rows, transpose);
+    let doubts = doubt.into_iter().chain(wording::repeated_samples(&form, transpose));
+    sentences.extend(doubts.map(|doubt| format!("warning: {name}: {doubt}")));
+    Ok(sentences)
 }
 
 /// Layout of the matrix in a file, and its rows where its first lines are all.

@@ -4,7 +4,6 @@ use cuesta_core::budget::Lease;
 use cuesta_core::job::{Request, Response, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::matrix::{self, ExpressionMatrix};
-use cuesta_input::table::wording;
 
 use crate::kernel::expression::{Expression, good_parts};
 use crate::params::MatrixParams;
@@ -87,14 +86,7 @@ impl ModulesInput<'_> {
 pub fn recognised(request: &Request, params: &MatrixParams) -> Result<Vec<String>> {
     let path = path(request)?;
     let options = params.reading(1, request.budget.limit_bytes());
-    let (form, rows) = matrix::recognise(path, &options)?;
-    let name = path.display();
-    let mut sentences = vec![format!("{name}: {}", wording::matrix(&form, rows, params.transpose))];
-    let doubt = wording::orientation(&form, rows, params.transpose);
-    let repeated = wording::repeated_samples(&form, params.transpose);
-    let doubts = doubt.into_iter().chain(repeated);
-    sentences.extend(doubts.map(|doubt| format!("warning: {name}: {doubt}")));
-    Ok(sentences)
+    matrix::describe(path, &options, params.transpose)
 }
 
 fn path(request: &Request) -> Result<&std::path::Path> {

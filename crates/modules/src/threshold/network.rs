@@ -2,6 +2,7 @@
 
 use crate::kernel::power::BINS;
 use crate::kernel::scale_free::fit;
+use crate::kernel::threshold::components::GeneForest;
 use crate::stages::Pairs;
 use crate::statistics::student_p_value;
 use crate::verify::definitions as plain;
@@ -47,7 +48,7 @@ fn micro(r: f64) -> Option<u32> {
 /// Computes the network at each cut-off, which ascend; edges are added from the highest one down.
 pub fn sweep(pairs: &Pairs<'_>, thresholds: &[u32], samples: usize) -> Vec<ThresholdRow> {
     let genes = pairs.count();
-    let mut forest = CheckedForest::new(genes);
+    let mut forest = GeneForest::new(genes);
     let mut degrees = vec![0_u32; genes];
     let mut rows = Vec::with_capacity(thresholds.len());
     let mut edges = 0;
@@ -59,7 +60,7 @@ pub fn sweep(pairs: &Pairs<'_>, thresholds: &[u32], samples: usize) -> Vec<Thres
                     edges += 1;
                     degrees[i] += 1;
                     degrees[j] += 1;
-                    forest.join(i, j);
+                    forest.join(i as u32, j as u32);
                 }
             }
         }
@@ -74,7 +75,7 @@ fn row(
     threshold: u32,
     edges: u64,
     degrees: &[u32],
-    (forest, samples): (&mut CheckedForest, usize),
+    (forest, samples): (&mut GeneForest, usize),
 ) -> ThresholdRow {
     let genes = degrees.len();
     let all = (genes as u64) * (genes as u64).saturating_sub(1) / 2;
@@ -82,15 +83,15 @@ fn row(
     sorted.sort_unstable();
     let middle = |place: usize| f64::from(sorted[place.min(genes - 1)]);
     let fit = fit(&degrees.iter().map(|degree| f64::from(*degree)).collect::<Vec<_>>(), BINS);
-    let (components, largest_component) = forest.components();
+    let sizes = forest.sizes();
     let p = student_p_value(f64::from(threshold) / 1e6, samples);
     ThresholdRow {
         threshold,
         edges,
         density: edges as f64 / all as f64,
         genes_with_edges: degrees.iter().filter(|degree| **degree > 0).count() as u64,
-        components,
-        largest_component,
+        components: sizes.len() as u64,
+        largest_component: sizes.into_iter().max().unwrap_or(0) as u64,
         mean: 2.0 * edges as f64 / genes as f64,
         median: (middle((genes - 1) / 2) + middle(genes / 2)) / 2.0,
         max: u64::from(sorted[genes - 1]),
@@ -98,42 +99,6 @@ fn row(
         slope: fit.slope,
         p,
         fdr: if edges == 0 { f64::NAN } else { (p * all as f64 / edges as f64).min(1.0) },
-    }
-}
-
-/// Connected components, as trees of parents.
-struct CheckedForest {
-    parents: Vec<usize>,
-    sizes: Vec<u64>,
-}
-
-impl CheckedForest {
-    fn new(count: usize) -> Self {
-        Self { parents: (0..count).collect(), sizes: vec![1; count] }
-    }
-
-    fn root(&mut self, mut node: usize) -> usize {
-        while self.parents[node] != node {
-            self.parents[node] = self.parents[self.parents[node]];
-            node = self.parents[node];
-        }
-        node
-    }
-
-    fn join(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.root(a), self.root(b));
-        if a != b {
-            let (small, large) = if self.sizes[a] < self.sizes[b] { (a, b) } else { (b, a) };
-            self.parents[small] = large;
-            self.sizes[large] += self.sizes[small];
-        }
-    }
-
-    /// Number of components with an edge, and genes of the largest.
-    fn components(&self) -> (u64, u64) {
-        let roots = (0..self.parents.len()).filter(|&node| self.parents[node] == node);
-        let sizes: Vec<u64> = roots.map(|root| self.sizes[root]).filter(|size| *size > 1).collect();
-        (sizes.len() as u64, sizes.iter().max().copied().unwrap_or(0))
     }
 }
 

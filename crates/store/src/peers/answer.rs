@@ -112,10 +112,10 @@ impl Peers {
                 let mut names = lock(&self.directory);
                 let is_current = names.is_current(&caller.name, start, number);
                 let replaced = is_current.then(|| names.name(&caller.name, &path, file));
-                Ok(heard(replaced.into_iter().flatten().collect()))
+                Ok(acknowledged(replaced.into_iter().flatten().collect()))
             }
             PeerQuestion::Later { files } => {
-                Ok(heard(lock(&self.directory).superseded(&caller.name, &files)))
+                Ok(acknowledged(lock(&self.directory).superseded(&caller.name, &files)))
             }
             PeerQuestion::Where { file, indexes } => {
                 self.where_are(file, &indexes).map(|places| PeerReply::Places { places })
@@ -245,7 +245,7 @@ fn is_end(error: &io::Error) -> bool {
 }
 
 /// Returns the reply to a member that need not send its complete state again.
-fn heard(superseded: Vec<(StorePath, FileId)>) -> PeerReply {
+fn acknowledged(superseded: Vec<(StorePath, FileId)>) -> PeerReply {
     PeerReply::Heard { superseded, again: false }
 }
 
@@ -284,11 +284,11 @@ mod tests {
         let peers = peers(folder.path());
         let greeted =
             |last_return| Caller { name: COLLEAGUE.into(), has_greeted: true, last_return };
-        let tell = PeerQuestion::Tell { update: DirectoryUpdate::default() };
+        let update = PeerQuestion::Tell { update: DirectoryUpdate::default() };
         let before = greeted(peers.note_caller(&greeted(0)));
-        assert!(!peers.is_outdated(&before, &tell));
+        assert!(!peers.is_outdated(&before, &update));
         peers.member(COLLEAGUE).unwrap().mark_left();
-        assert!(peers.is_outdated(&before, &tell));
+        assert!(peers.is_outdated(&before, &update));
         assert!(!peers.is_outdated(&before, &PeerQuestion::Ping));
     }
 }

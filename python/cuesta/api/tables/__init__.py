@@ -75,7 +75,7 @@ def _sources(folder: Path, files: Sequence[str]) -> Mapping[str, _Source]:
         if path.is_dir() and path.suffix != ".zarr":
             sources |= _sources(folder, sorted(f"{file}/{entry.name}" for entry in path.iterdir()))
             continue
-        if path.name in _FOR_OTHERS:
+        if path.name in _NOT_TABLES:
             continue
         stem = file.removesuffix(path.suffix)
         for name, read, columns in _READERS.get(path.suffix, ()):
@@ -85,7 +85,7 @@ def _sources(folder: Path, files: Sequence[str]) -> Mapping[str, _Source]:
     return sources
 
 
-_FOR_OTHERS = frozenset({"background.txt", "report.tsv"})
+_NOT_TABLES = frozenset({"background.txt", "report.tsv"})
 """Files whose form is that of other programs, and no table."""
 
 _READERS: dict[str, tuple[tuple[str, Reader, Callable[[Path], tuple[str, ...]]], ...]] = {

@@ -17,7 +17,6 @@ use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_input::pair_matrix::{
     ABSENT, Masks, MatrixPiece, PieceMaker, Walker, Writer, WriterOptions, pack_flags,
 };
-use cuesta_input::table::wording;
 use cuesta_runtime::ordered::{OrderedFile, Turns};
 use cuesta_runtime::parallel::{self, lock};
 
@@ -180,14 +179,7 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
     let params: CorrelateParams = parameters(&request.parameters)?;
     let path = &request.inputs[0];
     let options = params.reading(1, request.budget.limit_bytes());
-    let (form, rows) = matrix::recognise(path, &options)?;
-    let name = path.display();
-    let mut sentences = vec![format!("{name}: {}", wording::matrix(&form, rows, params.transpose))];
-    let doubt = wording::orientation(&form, rows, params.transpose);
-    let repeated = wording::repeated_samples(&form, params.transpose);
-    let doubts = doubt.into_iter().chain(repeated);
-    sentences.extend(doubts.map(|doubt| format!("warning: {name}: {doubt}")));
-    Ok(sentences)
+    matrix::describe(path, &options, params.transpose)
 }
 
 /// Reads the single input as a matrix.
