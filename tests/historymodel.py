@@ -16,6 +16,8 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
   before a change of its name or by itself, and where it is removed, what is there has the name;
 - of two renames at once of one file to one name, or of two names to each other, both may succeed
   where one has no effect; one that fails may have left a file of the under level under both names;
+- of a rename and a removal of its old name at once, both may succeed where the removal has no
+  effect: a rename over another file gives the new name first, and ends the old one then;
 - a rename may flush its files before, also one that fails then;
 - a version that is replaced when its node cannot be told any more is read there, and where it is
   seen, until the nodes have met; then it is gone, or has a conflict name;
@@ -53,13 +55,14 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
     """Mark changes of a name that overlap others, and reads that overlap changes.
 
     The promise says less of them. A read may come as early as the change that it overlaps;
-    `has_twin` is a rename that overlaps another one of the same two names, `has_rival` a change
-    that gives a name to a version while another request changes that name.
+    `has_twin` is a rename that overlaps another one of the same two names, or a removal that
+    overlaps a rename of its name; `has_rival` is a change that gives a name to a version while
+    another request changes that name.
     """
 
     def marks(operation: Operation) -> dict[str, Any]:
         request = operation.request
-        named = {"write": "path", "rename": "target"}.get(request["do"])
+        named = {"write": "path", "rename": "target", "remove": "path"}.get(request["do"])
         if named is None or operation.result == ABSENT:
             return {}
         overlapping = [
@@ -71,10 +74,12 @@ def with_overlaps(operations: Sequence[Operation]) -> list[Operation]:
             and other.start < operation.end
             and operation.start < other.end
         ]
+        renames = [other for other in overlapping if other["do"] == "rename"]
+        if request["do"] == "remove":
+            return {"has_twin": any(other["path"] == request["path"] for other in renames)}
         has_twin = request["do"] == "rename" and any(
-            other["do"] == "rename"
-            and {other["path"], other["target"]} == {request["path"], request["target"]}
-            for other in overlapping
+            {other["path"], other["target"]} == {request["path"], request["target"]}
+            for other in renames
         )
         has_rival = any(
             request[named] in (other["path"], other.get("target")) for other in overlapping
@@ -231,6 +236,8 @@ class StorePromise:
                 if any(version.base != state.under[path] for version in visible):
                     # What its writer did not know on the under level stays there.
                     yield removed
+        elif request.get("has_twin"):
+            yield state
 
     def _flush(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node, path = request["node"], request["path"]

@@ -119,6 +119,21 @@ def test_two_renames_of_a_file_at_once_may_both_succeed_but_not_in_sequence() ->
         assert is_allowed(history) is allowed
 
 
+def test_a_removal_may_find_the_old_name_of_a_rename_under_way() -> None:
+    """A rename over another file and a removal of its old name both succeeded on two nodes.
+
+    The rename gives the new name, then ends the old one, which the removal had ended. The promise
+    says so since; the file has its new name.
+    """
+    before = [write(0, 1, "v"), write(0, 1, "w", path=1), operation(2, 5, "rename", target=1)]
+    after = [read(10, 11, None), read(12, 13, "v", path=1)]
+    for start, expected in ((3, True), (6, False)):
+        removal = operation(start, start + 1, "remove", node=2)
+        assert is_allowed([*before, removal, *after]) is expected
+    removal = operation(3, 4, "remove", node=2)
+    assert is_allowed([*before, removal, read(10, 11, "w", path=1)]) is False
+
+
 def test_a_rename_whose_store_was_killed_may_leave_both_names() -> None:
     def renamed(end: float) -> list[Operation]:
         result = "unknown" if end == math.inf else None
