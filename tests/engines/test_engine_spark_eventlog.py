@@ -139,6 +139,7 @@ def test_tasks_of_a_stage_have_what_they_measured_in_the_order_of_their_launch()
     info = {"Stage ID": 0, "Submission Time": 1000, "Completion Time": 9000}
     late, early, failed = (task(0, **METRICS) for _ in range(3))
     late["Task Info"] |= {"Launch Time": 2000, "Finish Time": 9000}
+    early["Task Info"] |= {"Finish Time": 9500}
     failed["Task Info"] |= {"Failed": True}
     completed = {"Event": "SparkListenerStageCompleted", "Stage Info": info}
     second_attempt = {
@@ -147,8 +148,8 @@ def test_tasks_of_a_stage_have_what_they_measured_in_the_order_of_their_launch()
     }
     first, second = stages([job(0, [0], "a"), late, early, failed, completed, second_attempt], "a")
     assert first.each == {
-        "task_seconds": (2.0, 7.0),
-        "scheduler_delay_seconds": (0.4, 5.4),
+        "task_seconds": (8.5, 7.0),
+        "scheduler_delay_seconds": (6.9, 5.4),
         "fetch_wait_seconds": (0.02, 0.02),
         "gc_seconds": (0.05, 0.05),
         "serialize_seconds": (0.4, 0.4),
@@ -220,6 +221,9 @@ def test_a_log_that_grows_and_rolls_is_read_once(tmp_path: Path) -> None:
     assert [event["Event"] for event in log.events()] == ["SparkListenerJobStart"]
     first.write_bytes(text + lines({"Event": "SparkListenerLogStart"}))
     assert [event["Event"] for event in log.events()] == ["SparkListenerTaskEnd"]
+    for number in (5, 6):
+        first.write_bytes(first.read_bytes() + lines(task(number)))
+        assert [event["Stage ID"] for event in log.events()] == [number]
     first.write_bytes(first.read_bytes() + lines(task(1)))
     (folder / "events_2_app").write_bytes(lines(task(2)))
     (folder / "events_10_app").write_bytes(lines(task(3)))

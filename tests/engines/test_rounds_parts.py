@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from conformancekit import RandomThreads
 from cuesta.engines import dask, rounds
-from cuesta.engines.rounds import Round
+from cuesta.engines.rounds import Job, Round
 from cuesta.errors import InputError
 from cuesta.trial import Phase, Trial
+from cuesta.workloads import get_workload
+from labkit import scan_trial
 
 
 def test_phases_of_a_name_are_added_in_the_order_of_the_first() -> None:
@@ -91,3 +94,26 @@ def test_tasks_of_dask_pass_each_block_to_its_part(tmp_path: Path) -> None:
     job: Any = SimpleNamespace(worker=Letters)
     results = dask._execute(Client(), tmp_path, None, job, round_)
     assert results == [b"0:0,2", b"1:xx,xx", b"2:"]
+
+
+class Recorder(RandomThreads):
+    """An engine that records its numbers of tasks."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.numbers: list[int] = []
+
+    def outputs(self, job: Job, round_: Round) -> list[bytes]:
+        self.numbers.append(len(round_.tasks))
+        return self._round_outputs(job, round_)
+
+
+def test_the_leader_plans_for_the_means_of_the_workers(tmp_path: Path) -> None:
+    """A leader with other means than the workers divides the work by what they do not have."""
+    parameters = get_workload("dataflow").check({"blocks": 16, "block_vectors": 100})
+    trial = scan_trial(tmp_path, workload="dataflow", inputs=(), parameters=parameters)
+    means = rounds.Means(slots=1, memory_bytes=trial.memory_bytes, tasks=7)
+    (tmp_path / "out").mkdir()
+    engine = Recorder()
+    rounds.run(trial, (tmp_path / "out", tmp_path), means, engine.outputs)
+    assert engine.numbers[-1] == 7
