@@ -285,6 +285,35 @@ def test_a_removal_follows_no_link_and_enters_no_folder_of_another(tmp_path: Pat
     assert names(outside) == {"precious", markers.MARKER}
 
 
+def test_of_a_folder_that_was_not_finished_only_what_was_made_is_removed(tmp_path: Path) -> None:
+    """An agent that was killed while it made its folder left one with a hidden name."""
+    ended = "killed here"
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt(ended)
+
+    for with_file in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(removal, "discard", end)
+            patch.setattr(removal, "put_new" if with_file else "boot", end)
+            with pytest.raises(KeyboardInterrupt, match=ended):
+                removal.make_marked(tmp_path / "scratch")
+    foreign = {
+        ".scratch-0123456789abcdef": ("precious",),
+        ".scratch-notes": (),
+        ".scratches-0123456789abcdef": (),
+        "scratch": (),
+    }
+    for folder, files in foreign.items():
+        (tmp_path / folder).mkdir()
+        for name in (*files, markers.MARKER):
+            (tmp_path / folder / name).write_text("")
+    assert len(names(tmp_path)) == len(foreign) + 2
+    removal.remove_partial(tmp_path / "scratch")
+    assert names(tmp_path) == set(foreign)
+    removal.remove_partial(tmp_path / "missing" / "scratch")
+
+
 def test_a_folder_without_the_marker_of_this_account_is_not_removed(tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()

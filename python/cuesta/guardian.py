@@ -30,8 +30,9 @@ class Guardian:
 
 
 def start(act: Callable[[], None]) -> Guardian:
-    """Start a process that calls `act` when this one has ended. The calling process must have one
-    thread.
+    """Start a process that calls `act` when this one has ended.
+
+    `act` must not take a lock that another thread of the calling process may hold.
     """
     # The other end stays open as long as this process lives, and no program inherits it.
     reading, writing = os.pipe()

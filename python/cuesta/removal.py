@@ -60,7 +60,7 @@ def make_marked(folder: Path, mode: int = 0o700) -> None:
 
     Errors: `FileExistsError` where the name is in use; `OSError`.
     """
-    partial = folder.with_name(f".{folder.name[:NAME_BYTES]}-{os.urandom(8).hex()}")
+    partial = folder.with_name(f"{_partial_prefix(folder)}{os.urandom(8).hex()}")
     partial.mkdir(mode=0o700)
     try:
         facts = json.dumps({"schema": SCHEMA, "uid": os.geteuid(), "boot": boot()})
@@ -70,6 +70,26 @@ def make_marked(folder: Path, mode: int = 0o700) -> None:
     except BaseException:
         discard(partial)
         raise
+
+
+def _partial_prefix(folder: Path) -> str:
+    return f".{folder.name[:NAME_BYTES]}-"
+
+
+def remove_partial(folder: Path) -> None:
+    """Remove what a `make_marked` of `folder` left that was killed; no other may be under way.
+
+    Only empty folders of this account, or those with a marker alone; errors are ignored.
+    """
+    pattern = re.compile(re.escape(_partial_prefix(folder)) + "[0-9a-f]{16}")
+    with contextlib.suppress(OSError):
+        for name in filter(pattern.fullmatch, os.listdir(folder.parent)):
+            partial = folder.with_name(name)
+            with contextlib.suppress(OSError):
+                if partial.lstat().st_uid != os.geteuid() or {*os.listdir(partial)} - {MARKER}:
+                    continue
+                (partial / MARKER).unlink(missing_ok=True)
+                partial.rmdir()
 
 
 def ensure_marked(folder: Path) -> None:

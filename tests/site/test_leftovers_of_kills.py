@@ -88,6 +88,26 @@ def test_nothing_of_mpi_is_left(tmp_path: Path, records: Path, seed: int) -> Non
         assert list(scratch.iterdir()) == [], victim_name
 
 
+LAUNCH = """
+import sys
+from cuesta.engines.mpi import launch
+rank = "import time; from mpi4py import MPI; time.sleep(60)"
+launch.run_program(2, [sys.executable, "-c", rank])
+"""
+
+
+@NEEDS_MPI
+def test_nothing_of_mpi_is_left_where_no_rank_watches_yet() -> None:
+    """A command was killed before its first rank watched: the file of the launcher stayed."""
+    before, mark = files(OF_MPI), f"CUESTA_KILLED={uuid4().hex}"
+    environment = os.environ | dict([mark.split("=")])
+    with subprocess.Popen([sys.executable, "-c", LAUNCH], env=environment) as process:
+        wait_for(lambda: files(OF_MPI) - before, "the launcher describes the machine")
+        process.kill()
+    assert wait_for_nothing(lambda: carrying(mark)) == []
+    assert leftovers(OF_MPI, before) == set()
+
+
 @NEEDS_MPI
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_nothing_of_a_job_is_left(

@@ -227,6 +227,7 @@ class Agent:
     def clear(self) -> None:
         """Remove the agent's folders, except a store's with the only copy of a file."""
         leftovers.sweep(self._began)
+        removal.remove_partial(self.scratch)
         with contextlib.suppress(OSError):
             removal.remove_marked(self.scratch)
         if markers.is_private(self._store) and not node_store.unwritten(self._store):

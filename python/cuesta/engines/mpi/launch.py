@@ -104,8 +104,18 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
     if command is None:
         raise EngineMissing("there is no mpiexec; install cuesta[mpi] or load the site's MPI")
     began = time.time()
+    mark = f"{os.getpid()}-{began}"
+    watchdog = leftovers.watch_command(mark)
+    try:
+        return _run_watched([command, "-n", str(ranks), *words], ranks, mark, began)
+    finally:
+        watchdog.dismiss()
+
+
+def _run_watched(words: Sequence[str], ranks: int, mark: str, began: float) -> tuple[int, str]:
+    """Run a launcher, and remove what it leaves where it fails."""
     process = subprocess.Popen(
-        [command, "-n", str(ranks), *words],
+        words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -120,6 +130,7 @@ def run_program(ranks: int, words: Sequence[str]) -> tuple[int, str]:
             **os.environ,
             **_AS_ANY_LAUNCHER_LIKES,
             "CUESTA_RANKS": str(ranks),
+            leftovers.MARK: mark,
         },
     )
     try:

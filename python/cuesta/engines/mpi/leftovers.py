@@ -16,6 +16,8 @@ from cuesta import guardian
 from cuesta.guardian import Guardian
 from cuesta.processes import age_seconds, identity, lives, start_of
 
+MARK = "CUESTA_MPI_LAUNCH"
+"""Variable of the environment of a launcher and its ranks."""
 _SHARED = ("mpich_shm_*", "ucx_shm_posix_*")
 _MEMORY = Path("/dev/shm")
 _TOPOLOGY = (Path("/tmp"), "hydra_hwloc_xmlfile_*")
@@ -35,6 +37,30 @@ def unlink_mapped() -> None:
     for path in _mapped("self"):
         with contextlib.suppress(OSError):
             Path(path).unlink()
+
+
+def watch_command(mark: str) -> Guardian:
+    """Start a process that sweeps if this command is killed, once its ranks have ended.
+
+    Those are the processes with `MARK=mark` in their environment. A command may be killed before
+    any rank watches.
+    """
+    since, carried = time.time(), f"{MARK}={mark}".encode()
+
+    def act() -> None:
+        deadline = time.monotonic() + PROXY_SECONDS
+        while any(_carries(pid, carried) for pid in _processes()) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_SECONDS)
+        clear(since)
+
+    return guardian.start(act)
+
+
+def _carries(pid: str, variable: bytes) -> bool:
+    try:
+        return variable in Path("/proc", pid, "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 def watch() -> Guardian:
