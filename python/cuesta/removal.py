@@ -83,13 +83,13 @@ def remove_partial(folder: Path) -> None:
     """
     pattern = re.compile(re.escape(_partial_prefix(folder)) + "[0-9a-f]{16}")
     with contextlib.suppress(OSError):
-        for name in filter(pattern.fullmatch, os.listdir(folder.parent)):
-            partial = folder.with_name(name)
+        for partial in folder.parent.iterdir():
+            if not pattern.fullmatch(partial.name) or partial.lstat().st_uid != os.geteuid():
+                continue
             with contextlib.suppress(OSError):
-                if partial.lstat().st_uid != os.geteuid() or {*os.listdir(partial)} - {MARKER}:
-                    continue
-                (partial / MARKER).unlink(missing_ok=True)
-                partial.rmdir()
+                if {entry.name for entry in partial.iterdir()} <= {MARKER}:
+                    (partial / MARKER).unlink(missing_ok=True)
+                    partial.rmdir()
 
 
 def ensure_marked(folder: Path) -> None:

@@ -74,6 +74,22 @@ def read_json(file: Path) -> Any:
     return value
 
 
+def read_record(file: Path, kind: str, schema: str) -> dict[str, Any]:
+    """Return a record of a schema; `kind` names what it records, as in "run record".
+
+    Errors: `InputError` naming the file and what is wrong with it.
+    """
+    try:
+        record = read_json(file)
+    except OSError as error:
+        raise InputError(f"{file}: no {kind} ({(error.strerror or '').lower()})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: not a {kind} ({error})") from None
+    if not isinstance(record, dict) or record.get("schema") != schema:
+        raise InputError(f"{file}: not a {kind} of schema {schema}")
+    return record
+
+
 def check_kinds(folder: Path) -> None:
     """Refuse links, pipes and devices at any depth of a folder that others may have filled.
 

@@ -128,7 +128,7 @@ def test_nothing_of_a_job_is_left(
     time.sleep(draw.uniform(0, LONGEST_SECONDS))
     victims = watchdog.marked(cluster)
     victim_name = kill(victims, signal.SIGKILL, draw) if victims else "it had ended"
-    wait_for(lambda: not slurm.run("squeue", "--noheader"), "the job has ended")
+    wait_for(lambda: not slurm.run("squeue", "--noheader"), f"the job ends after {victim_name}")
     assert wait_for_nothing(lambda: watchdog.marked(cluster)) == [], victim_name
     assert wait_for_nothing(lambda: [*scratch.iterdir()]) == [], victim_name
     assert leftovers(OF_MPI, before) == set(), victim_name

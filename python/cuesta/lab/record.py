@@ -259,15 +259,7 @@ def write(record: Record, folder: Path) -> None:
 def read(path: Path) -> Record:
     """Read the record of an answer folder, or in a file. Errors: `InputError` if there is none."""
     file = path / FILE_NAME if path.is_dir() else path
-    try:
-        record = untrusted.read_json(file)
-    except OSError as error:
-        raise InputError(f"{file}: no run record ({(error.strerror or '').lower()})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not a run record ({error})") from None
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        raise InputError(f"{file}: not a run record of schema {SCHEMA}")
-    return record
+    return untrusted.read_record(file, "run record", SCHEMA)
 
 
 def trial_of(record: Record) -> Trial:

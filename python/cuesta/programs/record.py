@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta import __version__, machine, untrusted
-from cuesta.errors import CuestaError, EngineError, InputError, VerificationError
+from cuesta.errors import CuestaError, EngineError, VerificationError
 from cuesta.lab import inputs
 from cuesta.lab.stats import median_interval, representative
 from cuesta.programs.commands import Program
@@ -79,15 +79,7 @@ def write(record: Record, folder: Path) -> None:
 def read(path: Path) -> Record:
     """Read the record of a folder, or in a file. Errors: `InputError` if there is none."""
     file = path / FILE_NAME if path.is_dir() else path
-    try:
-        record = untrusted.read_json(file)
-    except OSError as error:
-        raise InputError(f"{file}: no record ({(error.strerror or '').lower()})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not a record of a comparison ({error})") from None
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        raise InputError(f"{file}: not a record of schema {SCHEMA}")
-    return record
+    return untrusted.read_record(file, "comparison record", SCHEMA)
 
 
 def error_of(record: Record) -> CuestaError | None:
