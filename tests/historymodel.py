@@ -21,7 +21,9 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 - a rename may flush its files before, also one that fails then;
 - a version that is replaced when its node cannot be told any more is read there, and where it is
   seen, until the nodes have met; then it is gone, or has a conflict name;
-- a program whose own store has ended reads the under level.
+- a program whose own store has ended reads the under level;
+- a version in mode `back` whose store was killed right when the under level had it may be there
+  again with its node, where it was removed meanwhile.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
 the under level: both directories of the name may be out of sight too. A removal does not reach
@@ -37,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from historychecker import Operation, Verdict, check
@@ -296,7 +299,23 @@ class StorePromise:
         yield replace(state, unseen=unseen, alone=published)
 
     def _end(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
-        yield replace(state, down=state.down | {request["node"]})
+        ended = replace(state, down=state.down | {request["node"]})
+        yield ended
+        # A kill may come when the under level has the version, before the memory says so.
+        named = [
+            version
+            for version in state.alone
+            if version.node == request["node"]
+            and version.is_back
+            and state.under[version.path] in (version.base, None)
+        ]
+        for count in range(1, len(named) + 1):
+            for versions in combinations(named, count):
+                state_then = ended.without(versions)
+                for version in versions:
+                    state_then = state_then.with_under(version.path, version.value)
+                still = frozenset(replace(version, base=version.value) for version in versions)
+                yield replace(state_then, alone=state_then.alone | still)
 
     def _begin(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node = request["node"]

@@ -236,6 +236,22 @@ def test_a_rename_may_flush_its_files_before_it_changes_their_names() -> None:
     assert is_allowed([*history, read(10, 11, "w")]) is False
 
 
+def test_a_file_that_a_kill_left_on_both_levels_may_survive_its_removal_meanwhile() -> None:
+    """A store was killed when a file had its name on the disk, before its memory said so.
+
+    Another node removed it there; the store had it again. The promise says so since: a removal
+    does not reach the memory of a store that has ended.
+    """
+    history = [write(0, 1, "v", mode="back", node=3), operation(2, 3, "end", node=3)]
+    history += [operation(2, 3, "lose_sight", node=node, peer=3) for node in (1, 2)]
+    history += [read(4, 5, "v")]
+    begins = [operation(10, 11, "begin", node=3), *sight(10, 11, "regain_sight", 3)]
+    for start, expected in ((6, True), (12, False)):
+        removal = operation(start, start + 1, "remove")
+        assert is_allowed([*history, removal, *begins, read(20, 21, "v")]) is expected
+        assert is_allowed([*history, removal, *begins, read(20, 21, None)])
+
+
 def test_a_file_replaced_while_its_store_ends_is_there_until_the_nodes_have_met() -> None:
     nodes = [operation(2, 3, "end", node=3), write(4, 8, "w", mode="memory")]
     nodes += [operation(5, 9, "lose_sight", node=node, peer=3) for node in (1, 2)]
