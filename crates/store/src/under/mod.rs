@@ -6,6 +6,7 @@ pub mod layout;
 pub mod model;
 pub mod posix;
 mod posix_name;
+mod posix_open;
 mod posix_write;
 pub mod throttle;
 pub mod trace;

@@ -9,10 +9,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 
 use super::layout::{Layout, layout_of};
 use super::posix_name::{exchange, link_new, rename_new};
+use super::posix_open::open_beneath;
 use super::posix_write::{HiddenFile, make_folder, permit, remove, rename, sync_names};
 use super::{Facts, Under, UnderFile, UnderVersion, UnderWriter, uncached};
 use crate::name_text::text_of;
@@ -66,19 +67,7 @@ impl PosixUnder {
 
     /// Opens a path below the root; no link on the way can lead out of it.
     pub(super) fn beneath(&self, path: &StorePath, flags: OFlags) -> io::Result<OwnedFd> {
-        let flags = flags | OFlags::CLOEXEC;
-        loop {
-            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-            match fs::openat2(&self.root, path.relative(), flags, Mode::empty(), resolve) {
-                // A name changed meanwhile, or a signal came.
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => (),
-                Err(rustix::io::Errno::XDEV) => {
-                    let text = "a symbolic link leads out of the under level";
-                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-                }
-                opened => return Ok(opened?),
-            }
-        }
+        open_beneath(&self.root, &path.relative(), flags)
     }
 }
 
