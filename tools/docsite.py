@@ -13,16 +13,19 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+import pinned
 import setup
 from docpages import commands, interface, links, options, source
 
 ROOT = Path(__file__).resolve().parent.parent
-REQUIREMENTS = ROOT / "tools" / "requirements-docs.txt"
-VENV = ROOT / "build" / "docs-venv"
+TOOLS = pinned.Environment(
+    extra="docs",
+    folder=ROOT / "build" / "docs-venv",
+    lock_command="python tools/docsite.py lock",
+)
 SITE = ROOT / "build" / "site"
 CONFIGURATION = ROOT / "docs" / "conf.py"
 LINKS_MIN = 1000
@@ -38,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     began = time.monotonic()
     try:
         if list(arguments) == ["lock"]:
-            lock()
+            TOOLS.lock()
             return 0
         count = build(SITE)
     except (SiteError, source.DeadLink, setup.SetupError) as error:
@@ -54,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def build(site: Path) -> int:
     """Build pages and man pages; return the number of links. Errors: `SiteError`."""
-    install()
+    TOOLS.install()
     pages = site / "source"
     shutil.rmtree(pages, ignore_errors=True)
     source.copy(pages)
@@ -70,35 +73,6 @@ def build(site: Path) -> int:
     if count < LINKS_MIN:
         raise SiteError(f"only {count} links were looked at")
     return count
-
-
-def lock() -> None:
-    """Pin the packages of the extra `docs`, without those of Cuesta itself."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    words = ["pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
-    shown = ["--no-annotate", "--no-header", "--generate-hashes", "-"]
-    done = subprocess.run(
-        [str(setup.VENV / "bin" / "uv"), *words, *shown],
-        check=True,
-        input="\n".join(project["optional-dependencies"]["docs"]),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    head = "# Written by `python tools/docsite.py lock` from pyproject.toml; change that instead.\n"
-    REQUIREMENTS.write_text(head + done.stdout, encoding="utf-8")
-
-
-def install() -> None:
-    """Install the pinned packages of the site in an environment of its own."""
-    stamp = VENV / "stamp"
-    pins = REQUIREMENTS.read_text(encoding="utf-8")
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == pins:
-        return
-    shutil.rmtree(VENV, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-    pip = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
-    subprocess.run([*pip, "--no-deps", "-r", str(REQUIREMENTS)], check=True)
-    stamp.write_text(pins, encoding="utf-8")
 
 
 def write_references(folder: Path) -> None:
@@ -118,7 +92,7 @@ def sphinx(builder: str, pages: Path, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     words = ["-b", builder, "-q", "-W", "--keep-going", "-j", "2"]
     cache = ["-d", str(target.parent / f"doctrees-{builder}")]
-    command = [str(VENV / "bin" / "python"), "-m", "sphinx", *words, *cache]
+    command = [str(TOOLS.folder / "bin" / "python"), "-m", "sphinx", *words, *cache]
     subprocess.run([*command, str(pages), str(target)], check=True, stdout=subprocess.DEVNULL)
 
 

@@ -65,8 +65,8 @@ ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session", "training")
 EXTRAS_BUILD = ("spark", "array")
 OWN = frozenset({"lab", "model"})
 """Extras that bring packages of this repository, so that nothing of theirs is pinned."""
-COMPILED_EXTRA, SITE_EXTRA = "assess", "docs"
-"""An extra that is compiled with zlib's headers, and one that `tools/docsite.py` pins."""
+COMPILED_EXTRA, TOOL_EXTRAS = "assess", frozenset({"docs", "release"})
+"""An extra that is compiled with zlib's headers, and those that have locks of their own."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -276,7 +276,7 @@ def install_of_debian(what: str, packages: Sequence[str]) -> None:
 def lock() -> None:
     """Pin the packages of extras but the compiled one and ours, for all Pythons from 3.11 on."""
     venv()
-    left_out = {COMPILED_EXTRA, SITE_EXTRA, *OWN}
+    left_out = {COMPILED_EXTRA, *TOOL_EXTRAS, *OWN}
     compile_requirements(REQUIREMENTS, [name for name in extras() if name not in left_out])
     compile_requirements(REQUIREMENTS_BUILD, EXTRAS_BUILD, "--constraint", str(REQUIREMENTS))
 

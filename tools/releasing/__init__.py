@@ -1,0 +1,1 @@
+"""Parts of `tools/release.py`: toolchains, archives, their notices and checks."""
