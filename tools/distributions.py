@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,3 +35,26 @@ def version() -> str:
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
     text: str = manifest["workspace"]["package"]["version"]
     return text
+
+
+def versions() -> dict[str, str]:
+    """The version in each file that has one of its own; empty where it has none."""
+    patterns = {
+        "python/cuesta/__init__.py": r'^__version__ = "(.+)"',
+        "CITATION.cff": r"^version: (.+)$",
+        "CHANGELOG.md": r"^## (\d\S*)",
+        "fuzz/Cargo.toml": r'^version = "(.+)"',
+    }
+    by_file = {name: _first(pattern, ROOT / name) for name, pattern in patterns.items()}
+    for distribution in DISTRIBUTIONS:
+        file = distribution.folder / "pyproject.toml"
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        # That of a native module is the version of its crate.
+        if "version" not in project.get("dynamic", ()):
+            by_file[str(file.relative_to(ROOT))] = project["version"]
+    return by_file
+
+
+def _first(pattern: str, file: Path) -> str:
+    match = re.search(pattern, file.read_text(encoding="utf-8"), re.MULTILINE)
+    return match[1] if match else ""

@@ -2,13 +2,14 @@
 
     python tools/release.py [build] [--machines x86_64,aarch64] [--twice] [--out DIR]
     python tools/release.py check [--out DIR]
-    python tools/release.py notices
-    python tools/release.py lock
+    python tools/release.py notices|lock|list
+    python tools/release.py tag TAG
 
 `build` makes wheels for each processor, linked by zig for glibc 2.17, source archives, a bill of
 materials, notices and `SHA256SUMS`, and checks them; `--twice` builds again and
 compares the bytes. `check` checks a folder again; `notices` writes `THIRD-PARTY.txt` anew from the
-crates; `lock` pins the tools of a release.
+crates; `lock` pins the tools of a release; `list` prints the distributions, and `tag` refuses a tag
+of another version than that of all files, for the workflow that publishes.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     """Do what the first word says."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("step", nargs="?", default="build")
+    parser.add_argument("tag", nargs="?", default="")
     parser.add_argument("--machines", default=MACHINES)
     parser.add_argument("--twice", action="store_true")
     parser.add_argument("--out", type=Path, default=OUT)
@@ -53,6 +55,11 @@ def main(arguments: Sequence[str]) -> int:
             print(f"release: {notices.write()} crates in {notices.FILE.name}")
         elif options.step == "lock":
             toolchain.TOOLS.lock()
+        elif options.step == "list":
+            stems = [distribution.stem for distribution in distributions.DISTRIBUTIONS]
+            print(f"distributions={json.dumps(stems)}")
+        elif options.step == "tag":
+            check_tag(options.tag)
         else:
             parser.error(f"no step {options.step}")
     except (ReleaseError, checks.CheckError, debian.DebianError, notices.StaleNotices) as error:
@@ -103,6 +110,16 @@ def check(folder: Path) -> None:
     for line in checks.check(sorted(files)):
         print(f"release: {line}")
     print(f"release: {folder}, version {distributions.version()}, {len(sums.splitlines())} files")
+
+
+def check_tag(tag: str) -> None:
+    """Refuse a tag of another version, and a version that is not the same everywhere."""
+    wanted = distributions.version()
+    if tag != f"v{wanted}":
+        raise ReleaseError(f"the tag {tag or '(none)'} does not name version {wanted}: v{wanted}")
+    for name, version in distributions.versions().items():
+        if version != wanted:
+            raise ReleaseError(f"{name} has version {version}, and Cargo.toml {wanted}")
 
 
 def write_sbom(built: Sequence[Path], folder: Path) -> None:

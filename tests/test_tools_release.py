@@ -1,0 +1,101 @@
+"""The files of a release: faults that are refused, and one version everywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import distributions
+import release
+from releasing import checks, notices
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
+
+
+def wheel(folder: Path, members: dict[str, str]) -> Path:
+    """An archive of this content with the name of a wheel."""
+    path = folder / "cuesta-0.0.0-cp311-abi3-linux_x86_64.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return path
+
+
+def test_all_files_have_one_version_and_the_changelog_gets_it_with_a_tag() -> None:
+    versions = distributions.versions()
+    assert len(versions) >= 3 + len(distributions.DISTRIBUTIONS) - 1
+    assert set(versions.values()) - {versions.pop("CHANGELOG.md")} == {distributions.version()}
+
+
+def test_a_tag_of_another_version_is_refused() -> None:
+    with pytest.raises(release.ReleaseError, match=r"v9.9.9 does not name version"):
+        release.check_tag("v9.9.9")
+
+
+def test_a_file_that_is_not_in_the_sums_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.whl").write_bytes(b"a")
+    release.write_sums(tmp_path)
+    sums = (tmp_path / release.SUMS).read_text()
+    assert re.fullmatch(r"[0-9a-f]{64}  a\.whl\n", sums)
+    (tmp_path / "b.whl").write_bytes(b"b")
+    with pytest.raises(release.ReleaseError, match="does not have the sums"):
+        release.check(tmp_path)
+
+
+def test_a_wheel_without_specification_or_jars_is_refused(tmp_path: Path) -> None:
+    path = wheel(tmp_path, {"cuesta/__init__.py": ""})
+    with pytest.raises(checks.CheckError, match=r"lacks .*params.toml, .*points.npy, .*jobs.jar"):
+        checks.check_contents(path, checks.owner(path), checks.members(path))
+
+
+def test_a_module_that_needs_a_newer_glibc_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "GLIBC_MAX", (2, 2))
+    with pytest.raises(checks.CheckError, match="above"):
+        checks.check_module("module", MODULE)
+
+
+def test_a_bill_of_materials_without_a_crate_is_refused(tmp_path: Path) -> None:
+    names = sorted(notices.names_of_module())
+    assert len(names) > 100
+    parts = [dict(zip(("name", "version"), name.split(), strict=True)) for name in names]
+    place = "cuesta-0.0.0.dist-info/sboms/a.cyclonedx.json"
+    complete = wheel(tmp_path, {place: json.dumps({"components": parts})})
+    assert checks.check_sbom(complete) == len(names)
+    lacking = wheel(tmp_path, {place: json.dumps({"components": parts[1:]})})
+    with pytest.raises(checks.CheckError, match=re.escape(names[0])):
+        checks.check_sbom(lacking)
+
+
+def test_notices_of_another_lock_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stale = tmp_path / "notices.txt"
+    text = notices.FILE.read_text()
+    stale.write_text(re.sub(r"^zstd \d.*\n", "", text, flags=re.MULTILINE))
+    monkeypatch.setattr(notices, "FILE", stale)
+    with pytest.raises(notices.StaleNotices, match=r"differ in zstd \d"):
+        notices.check()
+
+
+def test_texts_of_libraries_in_c_are_among_the_notices() -> None:
+    text = notices.FILE.read_text()
+    assert "liblzma-sys\n" in text
+    assert "Meta Platforms" in text
+
+
+def test_every_distribution_is_a_line_of_the_list() -> None:
+    folders = {path.parent for path in ROOT.glob("packages/*/pyproject.toml")} | {ROOT}
+    assert {each.folder for each in distributions.DISTRIBUTIONS} == folders
+
+
+def test_actions_of_workflows_are_pinned_by_hash() -> None:
+    files = [*(ROOT / ".github" / "workflows").glob("*.yml")]
+    uses = [line for file in files for line in re.findall(r"uses: (.*)", file.read_text())]
+    assert len(uses) >= 5
+    pinned = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert [line for line in uses if not pinned.fullmatch(line)] == []
