@@ -37,6 +37,7 @@ _DEPENDENCY = """
     <dependency>
       <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}
     </dependency>"""
+_EXCLUSION = "<exclusion><groupId>{}</groupId><artifactId>{}</artifactId></exclusion>"
 _CLASSIFIER = "\n      <classifier>{}</classifier>"
 
 
@@ -62,16 +63,17 @@ def is_installed() -> bool:
     return shutil.which("mvn") is not None
 
 
-def jars(name: str, artifacts: Sequence[str]) -> Path:
+def jars(name: str, artifacts: Sequence[str], excluded: Sequence[str] = ()) -> Path:
     """Return a folder with the jars of `artifacts` and of their dependencies.
 
-    Arguments: each is `GROUP:NAME:VERSION`, or `GROUP:NAME:VERSION:CLASSIFIER`.
+    Arguments: each is `GROUP:NAME:VERSION`, or `GROUP:NAME:VERSION:CLASSIFIER`; of `excluded`,
+    which are dependencies that are not taken, `GROUP:NAME`.
 
     Guarantee: a folder that exists is complete, and each jar in it is one that is pinned; another
     list of artifacts has another folder.
     Errors: `MavenError`.
     """
-    dependencies = "".join(map(_dependency, artifacts))
+    dependencies = "".join(_dependency(artifact, excluded) for artifact in artifacts)
     pom = _POM.format(name=name, dependencies=dependencies)
     # Folders of before jars were pinned had other names.
     folder = CACHE / f"{name}-{hashlib.sha256(f'pinned {pom}'.encode()).hexdigest()[:12]}"
@@ -117,9 +119,12 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _dependency(artifact: str) -> str:
+def _dependency(artifact: str, excluded: Sequence[str]) -> str:
     group, name, version, *classifier = artifact.split(":")
     words = "".join(map(_CLASSIFIER.format, classifier))
+    if excluded:
+        listed = "".join(_EXCLUSION.format(*other.split(":")) for other in excluded)
+        words += f"<exclusions>{listed}</exclusions>"
     return _DEPENDENCY.format(group, name, version, words)
 
 

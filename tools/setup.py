@@ -65,7 +65,7 @@ ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session", "training")
 EXTRAS_BUILD = ("spark", "array")
 OWN = frozenset({"lab", "model"})
 """Extras that bring packages of this repository, so that nothing of theirs is pinned."""
-COMPILED_EXTRA, TOOL_EXTRAS = "assess", frozenset({"docs", "release"})
+COMPILED_EXTRA, TOOL_EXTRAS = "assess", frozenset({"docs", "release", "workflows"})
 """An extra that is compiled with zlib's headers, and those that have locks of their own."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")

