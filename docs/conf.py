@@ -13,6 +13,8 @@ exclude_patterns = ["docs/_static", "spec/workloads/*/cases"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
+# Typographic dashes and quotes would make options and calls that cannot be typed.
+smartquotes = False
 suppress_warnings = ["misc.highlighting_failure", "myst.header"]
 """Blocks that are no program have no language; pages that are written begin at any heading."""
 highlight_language = "text"
