@@ -14,7 +14,6 @@ import docsite
 from browserkit import CONTRAST_MIN, FAINT_TEXT, NEEDS_CHROMIUM, browser
 from cuesta.cli.commands import COMMANDS
 
-
 __all__ = ["browser"]
 
 
@@ -54,9 +53,7 @@ def test_no_page_is_wider_than_a_phone(site: Path, browser: Any) -> None:
 
 @NEEDS_CHROMIUM
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_front_page_is_a_screen_that_can_be_read(
-    site: Path, browser: Any, scheme: str
-) -> None:
+def test_the_front_page_is_a_screen_that_can_be_read(site: Path, browser: Any, scheme: str) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 1000}, color_scheme=scheme)
     page.goto((site / "html" / "index.html").as_uri())
     cards = page.locator("div.person")
