@@ -133,6 +133,19 @@ struct Filtered {
 
 fn filtered(mut matrix: ExpressionMatrix, params: &MatrixParams) -> Result<Filtered> {
     let genes_read = matrix.genes.len() as u64;
+    if let Some(least) = params.min_samples {
+        let has_enough = |gene| {
+            let present = matrix.row(gene).iter().filter(|value| !value.is_nan());
+            present.count() >= least as usize
+        };
+        let is_chosen: Vec<bool> = (0..matrix.genes.len()).map(has_enough).collect();
+        matrix = restricted(matrix, &is_chosen);
+        if matrix.genes.is_empty() {
+            let text =
+                format!("no gene has values in {least} samples; give a smaller --min-samples");
+            return Err(Error::input(OPERATION, text));
+        }
+    }
     if let Some(least) = params.min_mean {
         let is_chosen: Vec<bool> =
             (0..matrix.genes.len()).map(|gene| moments(matrix.row(gene)).0 >= least).collect();
@@ -287,6 +300,9 @@ mod tests {
         let params = MatrixParams { log2: true, ..MatrixParams::default() };
         let error = filtered(matrix(&[&[1.0, 2.0], &[3.0, -4.0]]), &params).err().unwrap();
         assert!(error.message().contains("gene g1, sample s1: -4 is negative"), "{error}");
+        let params = MatrixParams { min_samples: Some(3), ..MatrixParams::default() };
+        let error = filtered(matrix(&[&[1.0, 2.0]]), &params).err().unwrap();
+        assert!(error.message().contains("--min-samples"), "{error}");
         let params = MatrixParams { min_mean: Some(9.0), ..MatrixParams::default() };
         let error = filtered(matrix(&[&[1.0, 2.0]]), &params).err().unwrap();
         assert!(error.message().contains("--min-mean"), "{error}");

@@ -29,6 +29,14 @@ pub fn correlation(x: &[f64], y: &[f64], measure: Measure) -> f64 {
     (product(&x, &y) / (product(&x, &x).sqrt() * product(&y, &y).sqrt())).clamp(-1.0, 1.0)
 }
 
+/// Returns a gene as a column of unit length, if it varies; products of two are their correlation
+/// where no value is missing.
+pub fn unit(values: &[f64], measure: Measure) -> Option<Vec<f64>> {
+    let column = centred(values, measure)?;
+    let length = column.iter().map(|value| value * value).sum::<f64>().sqrt();
+    Some(column.into_iter().map(|value| value / length).collect())
+}
+
 /// Returns the weighted deviations from the centre, 0 where a value is missing, if any is not 0.
 fn centred(values: &[f64], measure: Measure) -> Option<Vec<f64>> {
     let present: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();

@@ -114,7 +114,7 @@ pub fn modules(
     let (power, powers) = match params.fixed_power() {
         Some(power) => (power, Vec::new()),
         None => timed(job.response, "choose power", || {
-            let rows = table(&triangle, params.network, &TABLE_POWERS)?;
+            let rows = table(&triangle, params.network, &TABLE_POWERS, threads)?;
             observer.powers(&triangle, &rows)?;
             let power =
                 estimate(&rows, FIT).unwrap_or_else(|| power_by_samples(params.network, samples));

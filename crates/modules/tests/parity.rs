@@ -111,7 +111,7 @@ fn tables_of_powers_are_those_of_r() {
         let expression = Expression::new(&values, samples).unwrap();
         let r: Triangle<f64> = correlations(&expression, Measure::Pearson, 2, &budget).unwrap();
         for name in ["unsigned", "signed", "signed hybrid"] {
-            let rows = table(&r, network(name), &powers).unwrap();
+            let rows = table(&r, network(name), &powers, 2).unwrap();
             let check =
                 |column: &str, value: fn(&cuesta_modules::kernel::power::PowerRow) -> f64| {
                     let ours: Vec<f64> = rows.iter().map(value).collect();

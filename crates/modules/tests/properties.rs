@@ -232,7 +232,7 @@ fn modules(values: &[f64], samples: usize, min_size: usize, threads: usize) -> (
     let expression = Expression::new(values, samples).unwrap();
     let mut r: Triangle<f64> =
         correlations(&expression, Measure::Pearson, threads, &budget).unwrap();
-    let rows = table(&r, NetworkType::Signed, &[1, 6, 20]).unwrap();
+    let rows = table(&r, NetworkType::Signed, &[1, 6, 20], 2).unwrap();
     estimate(&rows, 0.85);
     let network = SoftNetwork { network: NetworkType::Signed, power: 6, keeps_sign: false };
     soften(&mut r, network, threads).unwrap();

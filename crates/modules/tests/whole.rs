@@ -139,7 +139,7 @@ fn tables_of_powers_of_a_whole_matrix_are_those_of_r() {
         ] {
             let stage = |column: &str| fixture.stages.get(&format!("whole power/{name}/{column}"));
             let Some(fits) = stage("SFT.R.sq") else { continue };
-            let rows = table(&r, kind, &TABLE_POWERS).unwrap();
+            let rows = table(&r, kind, &TABLE_POWERS, 2).unwrap();
             let what = format!("{} {name}", fixture.name);
             let check = |column: &str, ours: Vec<f64>| {
                 assert_near(&ours, stage(column).unwrap(), 1e-9, &format!("{what} {column}"));

@@ -2,6 +2,7 @@
 
 pub mod adjacency;
 pub mod blockwise;
+pub(crate) mod connectivity;
 pub mod correlate;
 pub mod cut;
 pub mod eigengene;

@@ -1,8 +1,10 @@
 //! Connectivities of soft networks at several powers, in one pass over the correlations.
 
 use cuesta_core::Result;
+use cuesta_runtime::parallel;
 
-use crate::kernel::adjacency::{integer_power, similarity};
+use crate::kernel::connectivity::{BlockSums, GeneSums, PowerGrid};
+use crate::kernel::product::{self, GridBlock, block_counts};
 use crate::kernel::scale_free::{PowerFit, fit};
 use crate::kernel::triangle::{StoredNumber, Triangle};
 use crate::params::{NetworkType, check_power};
@@ -10,8 +12,8 @@ use crate::params::{NetworkType, check_power};
 /// Bins of the degrees in a fit.
 pub const BINS: usize = 10;
 
-/// Returns, for each power, the connectivity of each gene without itself: the sum in the order of
-/// genes; missing correlations count nothing.
+/// Returns, for each power, the connectivity of each gene without itself; missing correlations count
+/// nothing. The sums are those of a sweep, and the same for any number of threads.
 ///
 /// # Errors
 /// `Input` when a power is out of range.
@@ -19,24 +21,27 @@ pub fn connectivities<T: StoredNumber>(
     correlations: &Triangle<'_, T>,
     network: NetworkType,
     powers: &[u32],
+    threads: usize,
 ) -> Result<Vec<Vec<f64>>> {
     powers.iter().try_for_each(|power| check_power(*power))?;
-    let count = correlations.count();
-    let mut sums = vec![vec![0.0; count]; powers.len()];
-    let mut row = Vec::with_capacity(count);
-    for i in 0..count {
-        row.clear();
-        row.extend(correlations.row(i).iter().map(|value| similarity(network, value.load())));
-        for (sums, &power) in sums.iter_mut().zip(powers) {
-            let (before, after) = sums.split_at_mut(i + 1);
-            for (similarity, other) in row.iter().zip(after) {
-                let adjacency = integer_power(*similarity, power);
-                *other += adjacency;
-                before[i] += adjacency;
-            }
+    let grid = PowerGrid { network, powers };
+    let blocks = product::grid(correlations.count());
+    let sums = GeneSums::new(block_counts(correlations.count()).0, powers.len());
+    let work = |(block_sums, row): &mut (BlockSums, Vec<f64>), task: usize| {
+        let GridBlock { side, rows, columns } = &blocks[task];
+        block_sums.begin(powers.len(), rows.len(), columns.len());
+        for i in rows.clone() {
+            let first = columns.start.max(i + 1);
+            let values = &correlations.row(i)[first - i - 1..columns.end.max(first) - i - 1];
+            row.clear();
+            row.extend(values.iter().map(|value| value.load()));
+            block_sums.add(grid, i - rows.start, first - columns.start, row);
         }
-    }
-    Ok(sums)
+        sums.add(*side, block_sums);
+        Ok(())
+    };
+    parallel::run(threads, blocks.len(), Default::default, work, |_| {})?;
+    Ok(sums.connectivities())
 }
 
 /// Row of the table of powers.
@@ -65,8 +70,9 @@ pub fn table<T: StoredNumber>(
     correlations: &Triangle<'_, T>,
     network: NetworkType,
     powers: &[u32],
+    threads: usize,
 ) -> Result<Vec<PowerRow>> {
-    let all = connectivities(correlations, network, powers)?;
+    let all = connectivities(correlations, network, powers, threads)?;
     Ok(powers.iter().zip(all).map(|(&power, degrees)| PowerRow::new(power, &degrees)).collect())
 }
 

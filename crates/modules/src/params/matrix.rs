@@ -13,12 +13,17 @@ pub struct MatrixParams {
     pub top_variable: Option<u32>,
     /// Smallest mean of a gene that is used, before logarithms; any by default.
     pub min_mean: Option<f64>,
+    /// Smallest number of samples in which a gene that is used has a value; half of them, and at
+    /// least four, by default.
+    pub min_samples: Option<u32>,
     /// Whether log2(x + 1) replaces each value x.
     pub log2: bool,
     /// Words for a missing value, separated by commas, besides NA, NaN, nan and an empty field.
     pub missing: Option<String>,
     /// Whether rows are samples, and columns genes.
     pub transpose: bool,
+    /// Layer of an annotated matrix, before it was converted to text.
+    pub layer: Option<String>,
     /// Layout of the text, if it is not to be recognised.
     #[serde(flatten)]
     pub table: TableParams,

@@ -110,17 +110,14 @@ pub fn visit<W: Send>(
 ) -> Result<Vec<W>> {
     let level = Instructions::best();
     let count = source.count();
-    let sides = sides(count);
-    let blocks: Vec<(usize, usize)> =
-        (0..sides.len()).flat_map(|i| (i..sides.len()).map(move |j| (i, j))).collect();
+    let blocks = grid(count);
     let threads = threads.clamp(1, blocks.len().max(1));
     let buffers = (threads * Worker::size_bytes(count.min(BLOCK), source.depth())) as u64;
     let _lease = budget.take(buffers, "the blocks of a product")?;
     let work = |(worker, state): &mut (Worker, W), task: usize| {
-        let (i, j) = blocks[task];
-        let (rows, columns) = (sides[i].clone(), sides[j].clone());
+        let GridBlock { side, rows, columns } = blocks[task].clone();
         worker.multiply(level, source, rows.clone(), columns.clone());
-        visit(state, &ProductBlock { task, side: (i, j), rows, columns, tiles: &worker.tiles })
+        visit(state, &ProductBlock { task, side, rows, columns, tiles: &worker.tiles })
     };
     let make_worker = || (Worker::default(), make_state());
     let workers = parallel::run(threads, blocks.len(), make_worker, work, |_| {})?;
@@ -145,6 +142,29 @@ pub fn hot_block(repeats: usize) -> (f64, f64) {
 pub fn block_counts(rows: usize) -> (usize, usize) {
     let sides = rows.div_ceil(BLOCK);
     (sides, sides * (sides + 1) / 2)
+}
+
+/// Block of pairs: those of its rows with the columns behind them.
+#[derive(Clone, Debug)]
+pub struct GridBlock {
+    /// Number of the block among those of rows, and among those of columns.
+    pub side: (usize, usize),
+    /// Rows.
+    pub rows: Range<usize>,
+    /// Columns.
+    pub columns: Range<usize>,
+}
+
+/// Returns the blocks of all pairs of so many rows, in the order of [`visit`].
+pub fn grid(count: usize) -> Vec<GridBlock> {
+    let sides = sides(count);
+    let mut blocks = Vec::new();
+    for (i, rows) in sides.iter().enumerate() {
+        for (j, columns) in sides.iter().enumerate().skip(i) {
+            blocks.push(GridBlock { side: (i, j), rows: rows.clone(), columns: columns.clone() });
+        }
+    }
+    blocks
 }
 
 fn sides(count: usize) -> Vec<Range<usize>> {

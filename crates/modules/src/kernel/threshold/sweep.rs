@@ -2,15 +2,12 @@
 //!
 //! No pair is stored. Cost: N^2 S operations for the correlations and N^2 / 2 for each power.
 
-use std::sync::Mutex;
-
 use cuesta_core::budget::Budget;
 use cuesta_core::{Error, Result};
-use cuesta_runtime::parallel::lock;
 
 use super::components::Forests;
 use super::significance::ScoreCounts;
-use crate::kernel::adjacency::{integer_power, similarity};
+use crate::kernel::connectivity::{BlockSums, GeneSums, PowerGrid};
 use crate::kernel::correlate::Correlator;
 use crate::kernel::expression::Expression;
 use crate::kernel::power::{BINS, ConnectivityFacts, PowerRow};
@@ -69,6 +66,8 @@ pub struct Sweep {
     pub pairs: u64,
     /// Pairs by samples and size of the correlation, if they were asked for.
     pub scores: Option<ScoreCounts>,
+    /// Connectivity of each gene in the soft network of each power.
+    pub connectivities: Vec<Vec<f64>>,
 }
 
 impl SweepParams {
@@ -85,6 +84,30 @@ impl SweepParams {
     }
 }
 
+/// Observer of the correlations of a sweep, with a state for each thread.
+pub trait SweepObserver: Sync {
+    /// State of a thread.
+    type State: Send;
+
+    /// Creates the state of a thread.
+    fn state(&self) -> Self::State;
+
+    /// Looks at the correlations of gene `i` with the genes from `first` on; NaN where there is
+    /// none.
+    fn row(&self, state: &mut Self::State, i: usize, first: usize, correlations: &[f64]);
+}
+
+/// Observer that looks at nothing.
+pub struct BlindSweep;
+
+impl SweepObserver for BlindSweep {
+    type State = ();
+
+    fn state(&self) {}
+
+    fn row(&self, (): &mut (), _: usize, _: usize, _: &[f64]) {}
+}
+
 /// Computes the networks of a grid, on threads.
 ///
 /// The result is the same for any number of threads. Connectivities of soft networks are sums of
@@ -98,52 +121,53 @@ pub fn sweep(
     threads: usize,
     budget: &Budget,
 ) -> Result<Sweep> {
+    Ok(observed_sweep(expression, params, (threads, budget), &BlindSweep)?.0)
+}
+
+/// Computes the networks of a grid as [`sweep`] does, and shows all correlations to an observer;
+/// returns its states too.
+///
+/// # Errors
+/// As [`sweep`].
+pub fn observed_sweep<O: SweepObserver>(
+    expression: &Expression,
+    params: &SweepParams,
+    (threads, budget): (usize, &Budget),
+    observer: &O,
+) -> Result<(Sweep, Vec<O::State>)> {
     params.check()?;
     let correlator = Correlator::new(expression, params.measure, budget)?;
     let (sides, _) = block_counts(expression.genes());
     let (genes, levels) = (expression.genes(), params.cutoffs.len() + 1);
-    let of_powers = 8 * genes * sides * params.powers.len();
-    let of_threads = threads * 4 * genes * (2 * levels) + threads * (64 << 20);
+    let of_powers = GeneSums::size_bytes(genes, sides, params.powers.len());
+    let of_scores = if params.counts_scores { 64 << 20 } else { 0 };
+    let of_threads = threads * (4 * genes * (2 * levels) + of_scores);
     let _lease = budget.take((of_powers + of_threads) as u64, "the networks of a grid")?;
-    // By gene and block: the sums of all powers, each written once.
-    let sums: Vec<Mutex<Vec<f64>>> = (0..sides * sides).map(|_| Mutex::default()).collect();
+    let sums = GeneSums::new(sides, params.powers.len());
     let context = Context { params, correlator: &correlator, levels: Levels::new(&params.cutoffs) };
-    let make_state = || State::new(expression, params);
+    let make_state = || (State::new(expression, params), observer.state());
     let states =
         product::visit(correlator.units(), threads, budget, make_state, |state, block| {
-            let (of_rows, of_columns) = context.add(state, block);
-            let (i, j) = block.side;
-            *lock(&sums[i * sides + j]) = of_rows;
-            if i == j {
-                let mut both = lock(&sums[i * sides + j]);
-                both.iter_mut().zip(of_columns).for_each(|(sum, value)| *sum += value);
-            } else {
-                *lock(&sums[j * sides + i]) = of_columns;
-            }
+            context.add(state, block, observer);
+            sums.add(block.side, &state.0.sums);
             Ok(())
         })?;
-    let mut states = states.into_iter();
-    let mut state = states.next().unwrap_or_else(make_state);
-    states.for_each(|other| state.merge(&other));
-    let count = params.powers.len();
-    let mut connectivity = vec![Vec::with_capacity(genes); count];
-    for blocks in sums.chunks(sides.max(1)) {
-        let mut total = std::mem::take(&mut *lock(&blocks[0]));
-        for block in &blocks[1..] {
-            total.iter_mut().zip(lock(block).iter()).for_each(|(sum, value)| *sum += value);
-        }
-        let width = total.len() / count.max(1);
-        for (power, values) in total.chunks(width.max(1)).enumerate() {
-            connectivity[power].extend_from_slice(values);
-        }
+    let mut state = State::new(expression, params);
+    let mut observed = Vec::with_capacity(states.len());
+    for (counts, of_observer) in states {
+        state.merge(&counts);
+        observed.push(of_observer);
     }
-    let rows = params.powers.iter().zip(&connectivity);
-    Ok(Sweep {
+    let connectivities = sums.connectivities();
+    let rows = params.powers.iter().zip(&connectivities);
+    let sweep = Sweep {
         powers: rows.map(|(&power, degrees)| PowerRow::new(power, degrees)).collect(),
         pairs: state.pairs,
         cutoffs: state.cutoff_rows(&params.cutoffs, genes),
         scores: state.scores,
-    })
+        connectivities,
+    };
+    Ok((sweep, observed))
 }
 
 /// Number of cut-offs that a value reaches.
@@ -182,7 +206,7 @@ struct Context<'a> {
 /// Counts of a thread; whole numbers, so their order is no part of the result.
 struct State {
     row: Vec<f64>,
-    power: Vec<f64>,
+    sums: BlockSums,
     pairs: u64,
     /// By gene, pairs that reach each number of cut-offs.
     counts: Vec<u32>,
@@ -200,7 +224,7 @@ impl State {
         let samples = expression.samples();
         Self {
             row: Vec::new(),
-            power: Vec::new(),
+            sums: BlockSums::default(),
             pairs: 0,
             counts: vec![0; genes * (cutoffs + 1)],
             forests: Forests::new(genes, cutoffs),
@@ -250,11 +274,15 @@ impl State {
 }
 
 impl Context<'_> {
-    /// Counts the pairs of a block; returns the sums of each power by row and by column.
-    fn add(&self, state: &mut State, block: &ProductBlock) -> (Vec<f64>, Vec<f64>) {
-        let powers = self.params.powers.len();
-        let mut of_rows = vec![0.0; powers * block.rows.len()];
-        let mut of_columns = vec![0.0; powers * block.columns.len()];
+    /// Counts the pairs of a block, and sums them by power.
+    fn add<O: SweepObserver>(
+        &self,
+        (state, observed): &mut (State, O::State),
+        block: &ProductBlock,
+        observer: &O,
+    ) {
+        let grid = PowerGrid { network: self.params.network, powers: &self.params.powers };
+        state.sums.begin(grid.powers.len(), block.rows.len(), block.columns.len());
         let mut row = std::mem::take(&mut state.row);
         for i in block.rows.clone() {
             let first = block.row(i, &mut row);
@@ -262,16 +290,10 @@ impl Context<'_> {
                 *value = self.correlator.finish(i, j, *value);
             }
             self.count(state, i, first, &row);
-            for value in &mut row {
-                *value = similarity(self.params.network, *value);
-            }
-            let place = first - block.columns.start;
-            let sums = (&mut of_rows[i - block.rows.start..], &mut of_columns[place..]);
-            let widths = (block.rows.len(), block.columns.len());
-            self.add_powers(&row, &mut state.power, sums, widths);
+            observer.row(observed, i, first, &row);
+            state.sums.add(grid, i - block.rows.start, first - block.columns.start, &row);
         }
         state.row = row;
-        (of_rows, of_columns)
     }
 
     fn count(&self, state: &mut State, i: usize, first: usize, row: &[f64]) {
@@ -299,40 +321,4 @@ impl Context<'_> {
             scores.of_samples(self.correlator.shared(i, j)).add(r.abs());
         }
     }
-
-    /// Adds the powers of similarities to the sums of a row and of the columns.
-    fn add_powers(
-        &self,
-        similarities: &[f64],
-        power: &mut Vec<f64>,
-        (of_row, of_columns): (&mut [f64], &mut [f64]),
-        (rows, columns): (usize, usize),
-    ) {
-        power.clear();
-        power.resize(similarities.len(), 1.0);
-        let mut last = 0;
-        for (number, &exponent) in self.params.powers.iter().enumerate() {
-            let step = exponent - last;
-            for (power, &base) in power.iter_mut().zip(similarities) {
-                *power *= if step == 1 { base } else { integer_power(base, step) };
-            }
-            last = exponent;
-            let columns = &mut of_columns[number * columns..][..power.len()];
-            columns.iter_mut().zip(power.iter()).for_each(|(sum, value)| *sum += value);
-            of_row[number * rows] += lane_sum(power);
-        }
-    }
-}
-
-/// Returns the sum of values in eight lanes, then of these.
-fn lane_sum(values: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let mut sums = [0.0; LANES];
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    for chunk in chunks {
-        for lane in 0..LANES {
-            sums[lane] += chunk[lane];
-        }
-    }
-    sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
 }
