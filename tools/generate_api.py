@@ -36,9 +36,10 @@ words of the command line.
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from cuesta import data as data
+from cuesta import tl as tl
 from cuesta.api.answer import Answer as Answer
 from cuesta.api.answer import Assessment as Assessment
 from cuesta.api.answer import Comparison as Comparison
@@ -51,7 +52,7 @@ from cuesta.errors import InputError as InputError
 from cuesta.errors import VerificationError as VerificationError
 
 PathText = str | PathLike[str]
-Input = PathText | Answer
+Input = PathText | Answer | Any
 
 __version__: str
 '''

@@ -32,7 +32,7 @@ _PLACES = {
 _ERRORS = (
     "CuestaError", "InputError", "EngineError", "EngineMissing", "VerificationError", "Defect",
 )  # fmt: skip
-_LAZY = ("data", *_PLACES, *_ERRORS)
+_LAZY = ("data", "tl", *_PLACES, *_ERRORS)
 
 
 def __getattr__(name: str) -> Any:
@@ -40,8 +40,8 @@ def __getattr__(name: str) -> Any:
 
     if name not in _LAZY:
         raise AttributeError(f"module 'cuesta' has no attribute {name!r}")
-    if name == "data":
-        return import_module("cuesta.data")
+    if name in ("data", "tl"):
+        return import_module(f"cuesta.{name}")
     place = "cuesta.errors" if name in _ERRORS else f"cuesta.api.{_PLACES[name]}"
     member = getattr(import_module(place), name)
     globals()[name] = member

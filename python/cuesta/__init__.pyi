@@ -7,9 +7,10 @@ words of the command line.
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from cuesta import data as data
+from cuesta import tl as tl
 from cuesta.api.answer import Answer as Answer
 from cuesta.api.answer import Assessment as Assessment
 from cuesta.api.answer import Comparison as Comparison
@@ -22,7 +23,7 @@ from cuesta.errors import InputError as InputError
 from cuesta.errors import VerificationError as VerificationError
 
 PathText = str | PathLike[str]
-Input = PathText | Answer
+Input = PathText | Answer | Any
 
 __version__: str
 
@@ -275,6 +276,7 @@ def run(
     format: Literal["text", "pairs"] = "text",
     missing: str | float | PathText | None = None,
     transpose: bool = False,
+    layer: str | float | PathText | None = None,
     delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
     decimal: Literal["auto", "point", "comma"] = "auto",
     header: Literal["auto", "present", "absent"] = "auto",
@@ -300,7 +302,7 @@ def run(
     Parameters
     ----------
     inputs
-        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+        Expression matrix: text (a row a gene), h5ad, 10x, loom, Parquet or Feather.
     method
         The correlation.
     min_abs_score
@@ -314,6 +316,8 @@ def run(
         None: only those.
     transpose
         Rows are samples and columns are genes: turn the matrix.
+    layer
+        Layer of an AnnData file (h5ad) or loom file to read, or raw for its raw.X. None: X.
     delimiter
         What separates the fields of text; auto recognises it.
     decimal
@@ -914,9 +918,11 @@ def run(
     as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
     top_variable: int | None = None,
     min_mean: float | None = None,
+    min_samples: int | None = None,
     log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
+    layer: str | float | PathText | None = None,
     delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
     decimal: Literal["auto", "point", "comma"] = "auto",
     header: Literal["auto", "present", "absent"] = "auto",
@@ -942,7 +948,7 @@ def run(
     Parameters
     ----------
     inputs
-        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+        Expression matrix: text (a row a gene), h5ad, 10x, loom, Parquet or Feather.
     power
         Power of the soft network. From 1 to 30. None: chosen by the fit to a power law, or by the
         number of samples.
@@ -976,6 +982,9 @@ def run(
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
+    min_samples
+        Use only genes with values in at least so many samples. At least 1 samples. None: half of
+        the samples, and at least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -983,6 +992,8 @@ def run(
         None: only those.
     transpose
         Rows are samples and columns are genes: turn the matrix.
+    layer
+        Layer of an AnnData file (h5ad) or loom file to read, or raw for its raw.X. None: X.
     delimiter
         What separates the fields of text; auto recognises it.
     decimal
@@ -1180,9 +1191,11 @@ def run(
     step: float = 0.01,
     top_variable: int | None = None,
     min_mean: float | None = None,
+    min_samples: int | None = None,
     log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
+    layer: str | float | PathText | None = None,
     delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
     decimal: Literal["auto", "point", "comma"] = "auto",
     header: Literal["auto", "present", "absent"] = "auto",
@@ -1208,7 +1221,7 @@ def run(
     Parameters
     ----------
     inputs
-        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+        Expression matrix: text (a row a gene), h5ad, 10x, loom, Parquet or Feather.
     network
         Similarity that is raised to a power: |r|, (1 + r) / 2, or r where it is positive.
     method
@@ -1226,6 +1239,9 @@ def run(
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
+    min_samples
+        Use only genes with values in at least so many samples. At least 1 samples. None: half of
+        the samples, and at least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -1233,6 +1249,8 @@ def run(
         None: only those.
     transpose
         Rows are samples and columns are genes: turn the matrix.
+    layer
+        Layer of an AnnData file (h5ad) or loom file to read, or raw for its raw.X. None: X.
     delimiter
         What separates the fields of text; auto recognises it.
     decimal
@@ -1494,6 +1512,7 @@ def compare(
     format: Literal["text", "pairs"] = "text",
     missing: str | float | PathText | None = None,
     transpose: bool = False,
+    layer: str | float | PathText | None = None,
     delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
     decimal: Literal["auto", "point", "comma"] = "auto",
     header: Literal["auto", "present", "absent"] = "auto",
@@ -1519,7 +1538,7 @@ def compare(
     Parameters
     ----------
     inputs
-        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+        Expression matrix: text (a row a gene), h5ad, 10x, loom, Parquet or Feather.
     method
         The correlation.
     min_abs_score
@@ -1533,6 +1552,8 @@ def compare(
         None: only those.
     transpose
         Rows are samples and columns are genes: turn the matrix.
+    layer
+        Layer of an AnnData file (h5ad) or loom file to read, or raw for its raw.X. None: X.
     delimiter
         What separates the fields of text; auto recognises it.
     decimal
@@ -2133,9 +2154,11 @@ def compare(
     as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
     top_variable: int | None = None,
     min_mean: float | None = None,
+    min_samples: int | None = None,
     log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
+    layer: str | float | PathText | None = None,
     delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
     decimal: Literal["auto", "point", "comma"] = "auto",
     header: Literal["auto", "present", "absent"] = "auto",
@@ -2161,7 +2184,7 @@ def compare(
     Parameters
     ----------
     inputs
-        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+        Expression matrix: text (a row a gene), h5ad, 10x, loom, Parquet or Feather.
     power
         Power of the soft network. From 1 to 30. None: chosen by the fit to a power law, or by the
         number of samples.
@@ -2195,6 +2218,9 @@ def compare(
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
+    min_samples
+        Use only genes with values in at least so many samples. At least 1 samples. None: half of
+        the samples, and at least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -2202,6 +2228,8 @@ def compare(
         None: only those.
     transpose
         Rows are samples and columns are genes: turn the matrix.
+    layer
+        Layer of an AnnData file (h5ad) or loom file to read, or raw for its raw.X. None: X.
     delimiter
         What separates the fields of text; auto recognises it.
     decimal
@@ -2399,9 +2427,11 @@ def compare(
     step: float = 0.01,
     top_variable: int | None = None,
     min_mean: float | None = None,
+    min_samples: int | None = None,
     log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
+    layer: str | float | PathText | None = None,
     delimiter: Literal["auto", "tab", "comma", "semicolon", "space"] = "auto",
     decimal: Literal["auto", "point", "comma"] = "auto",
     header: Literal["auto", "present", "absent"] = "auto",
@@ -2427,7 +2457,7 @@ def compare(
     Parameters
     ----------
     inputs
-        Expression matrix: text (TSV, CSV, GCT, GEO series matrix), a row a gene.
+        Expression matrix: text (a row a gene), h5ad, 10x, loom, Parquet or Feather.
     network
         Similarity that is raised to a power: |r|, (1 + r) / 2, or r where it is positive.
     method
@@ -2445,6 +2475,9 @@ def compare(
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
+    min_samples
+        Use only genes with values in at least so many samples. At least 1 samples. None: half of
+        the samples, and at least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -2452,6 +2485,8 @@ def compare(
         None: only those.
     transpose
         Rows are samples and columns are genes: turn the matrix.
+    layer
+        Layer of an AnnData file (h5ad) or loom file to read, or raw for its raw.X. None: X.
     delimiter
         What separates the fields of text; auto recognises it.
     decimal

@@ -70,6 +70,8 @@ pub struct CorrelateParams {
     pub missing: Option<String>,
     /// Whether rows are samples, and columns genes.
     pub transpose: bool,
+    /// Layer of an annotated matrix, before it was converted to text.
+    pub layer: Option<String>,
     /// Layout of the text, if it is not to be recognised.
     #[serde(flatten)]
     pub table: TableParams,
@@ -84,6 +86,7 @@ impl Default for CorrelateParams {
             format: Format::Text,
             missing: None,
             transpose: false,
+            layer: None,
             table: TableParams::default(),
         }
     }

@@ -15,6 +15,7 @@ from typing import Any
 from cuesta.api.answer import Answer, Assessment, Comparison, PathText
 from cuesta.api.jobs import Assess, Compare, Run
 from cuesta.api.keywords import Input, Request, in_words_of_python, read
+from cuesta.api.matrices import with_files
 from cuesta.api.notebook import observer_here
 from cuesta.api.process import call
 from cuesta.api.temporary import TemporaryFolder
@@ -28,7 +29,8 @@ def run(
 ) -> Answer:
     """Run a workload on one engine; return its verified answer.
 
-    `inputs` are paths, answers (of which the main file is read), or lists of them. Without `output`
+    `inputs` are paths, answers (of which the main file is read), or lists of them; an expression
+    matrix may also be a data frame, an array or an AnnData object. Without `output`
     the answer is in a temporary folder that is removed with the returned object. Ctrl-C stops the
     run, which leaves nothing behind. Errors are subclasses of `cuesta.CuestaError`.
     """
@@ -119,6 +121,7 @@ def _answered(
 ) -> tuple[Path, TemporaryFolder | None]:
     """The answer folder of a job, and the owner of the folder where it is a temporary one."""
     declared = get_workload(workload)
+    inputs, words, matrices = with_files(declared, inputs, dict(words))
     holds = TemporaryFolder() if words.get("output") is None else None
     try:
         request = _request(kind, workload, {**words, "inputs": inputs}, holds)
@@ -133,6 +136,9 @@ def _answered(
         elif holds:
             holds.remove.detach()
         raise
+    finally:
+        if matrices:
+            matrices.remove()
     return request.common.output, holds
 
 

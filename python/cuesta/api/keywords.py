@@ -29,8 +29,8 @@ ONLY_TYPED = frozenset({
 """Options of the command line alone: a call returns the record and logs by `logging`, the keywords
 `pairs` and `singles` replace -1, -2 and -s, and a loop over calls replaces a sheet of samples."""
 
-Input = PathText | Answer
-"""An input of a workload: a path, or the main file of an answer."""
+Input = PathText | Answer | Any
+"""An input of a workload: a path, the main file of an answer, or a matrix in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)

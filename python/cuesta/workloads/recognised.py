@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cuesta.native import native_module, to_request
 from cuesta.trial import Trial, is_remote, is_stored
+from cuesta.workloads import get_workload
 
 RECOGNISED = frozenset({"correlate", "images", "kmeans", "modules", "threshold"})
 """Workloads that read tables of numbers, or images."""
@@ -20,6 +21,12 @@ def sentences(trial: Trial) -> list[str]:
         return []
     if any(is_remote(path) and not is_stored(path) for path in trial.inputs):
         return []
+    if get_workload(trial.workload).converter == "matrix":
+        from cuesta.workloads import matrix
+
+        described = matrix.sentences(trial)
+        if described is not None:
+            return described
     request = to_request(trial, Path(), Path())
     texts: list[str] = native_module().recognised(trial.workload, request)
     if trial.workload == "kmeans":

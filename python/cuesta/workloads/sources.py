@@ -25,16 +25,18 @@ def named(trial: Trial, folders: Sequence[Path]) -> Iterator[None]:
 def _renamed(text: str, trial: Trial, folders: Sequence[Path]) -> str:
     within = "|".join(re.escape(str(folder)) for folder in folders)
     made = re.compile(
-        rf"(?:line (\d+) of )?(?:{within})/(?:\S*/)?(edges|points|parquet)-(\d+)\.(?:txt|npy)"
+        rf"(?:line (\d+) of )?(?:{within})/(?:\S*/)?(edges|points|parquet|matrix)-(\d+)"
+        r"\.(?:txt|npy|tsv)"
     )
     return made.sub(lambda match: _original(match, trial), text)
 
 
 def _original(match: re.Match[str], trial: Trial) -> str:
     line, kind, number = match[1], match[2], int(match[3])
-    files = list(trial.inputs) if kind == "edges" else points.files(trial)
+    files = list(trial.inputs) if kind in ("edges", "matrix") else points.files(trial)
     if number >= len(files):
         return match[0]
     # Lines without an edge are not in the file that is made.
-    unit = "edge" if kind == "edges" else "line"
-    return f"{unit} {line} of {files[number]}" if line else files[number]
+    unit = {"edges": "edge", "matrix": "gene"}.get(kind, "line")
+    place = int(line or 0) - (kind == "matrix")
+    return f"{unit} {place} of {files[number]}" if line else files[number]

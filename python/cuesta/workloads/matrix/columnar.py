@@ -1,0 +1,83 @@
+"""Matrices in Parquet and Feather: a row for each gene, its name in the index or first column."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cuesta.errors import InputError
+from cuesta.workloads.matrix.needs import no_layers, require, unreadable
+from cuesta.workloads.matrix.table import Matrix, with_unique_genes
+
+
+def read(path: str, layer: str | None) -> Matrix:
+    """Read a matrix. Errors: `InputError`; `EngineMissing` without PyArrow."""
+    require(path, "Parquet or Feather", "anndata", "pyarrow", "numpy")
+    no_layers(path, "a table", layer)
+    import pyarrow as pa
+    import pyarrow.feather as feather
+    import pyarrow.parquet as pq
+
+    with Path(path).open("rb") as file:
+        is_parquet = file.read(4) == b"PAR1"
+    try:
+        table = pq.read_table(path) if is_parquet else feather.read_table(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+    return of_arrow(table, path, "Parquet" if is_parquet else "Feather")
+
+
+def of_arrow(table: Any, source: str, kind: str) -> Matrix:
+    """Return the matrix of an Arrow table. Errors: `InputError` for columns without numbers."""
+    named = _name_column(table)
+    names = [str(name) for name in table.column(named).to_pylist()] if named else []
+    columns = [name for name in table.column_names if name != named]
+    left_out = [name for name in columns if _is_text(table.schema.field(name).type)]
+    columns = [name for name in columns if name not in left_out]
+    if not columns:
+        raise InputError(f"{source} has no column of numbers; give a row a gene, a column a sample")
+    if not named:
+        names = [str(number) for number in range(1, table.num_rows + 1)]
+    genes, remarks = with_unique_genes(names)
+    if not named:
+        remarks = (*remarks, "no column names the genes, so they are numbered")
+    if left_out:
+        remarks = (*remarks, f"columns of text are left out: {', '.join(left_out[:5])}")
+    values = table.select(columns)
+
+    def rows(start: int, end: int) -> Any:
+        import numpy as np
+
+        part = values.slice(start, end - start)
+        return np.column_stack([_numbers(part.column(name)) for name in columns])
+
+    return Matrix(genes=genes, samples=columns, rows=rows, kind=kind, remarks=remarks)
+
+
+def _numbers(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.cast(pa.float64()).to_numpy()
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _name_column(table: Any) -> str | None:
+    """Return the column with the names of rows: pandas' index, or the first one of text."""
+    metadata = table.schema.metadata or {}
+    try:
+        index = json.loads(metadata.get(b"pandas", b"{}")).get("index_columns", [])
+    except (ValueError, AttributeError):
+        index = []
+    names = [name for name in index if isinstance(name, str) and name in table.column_names]
+    names += [name for name in table.column_names if name.startswith("__index_level_")]
+    named = next(iter(names), None)
+    if named is not None and (_is_text(table.schema.field(named).type)):
+        return named
+    texts = [name for name in table.column_names if _is_text(table.schema.field(name).type)]
+    return next(iter(texts), named)

@@ -1,0 +1,73 @@
+"""Kinds of files with an expression matrix, by their first bytes, and their readers."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuesta.workloads.matrix.table import Matrix
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_MARKET = b"%%MatrixMarket"
+_GZIP = b"\x1f\x8b"
+_COLUMNAR = (b"PAR1", b"ARROW1", b"FEA1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Part of a file that is asked for: a layer, or X."""
+
+    layer: str | None = None
+
+
+def kind_of(path: Path) -> str | None:
+    """Return the kind of a matrix that is not text; None for text, and what cannot be opened."""
+    try:
+        if path.is_dir():
+            return "mtx" if matrix_file(path) else None
+        with path.open("rb") as file:
+            start = file.read(16)
+        if start.startswith(_HDF5):
+            return "hdf5"
+        if start.startswith(_COLUMNAR):
+            return "columnar"
+        if start.startswith(_GZIP) and ".mtx" in path.name:
+            with gzip.open(path) as unpacked:
+                start = unpacked.read(16)
+        return "mtx" if start.startswith(_MARKET) else None
+    except (OSError, EOFError):
+        return None  # The kernel reports the error.
+
+
+def matrix_file(folder: Path) -> Path | None:
+    """Return the Matrix Market file of a folder of 10x, if it has one."""
+    files = (folder / name for name in ("matrix.mtx.gz", "matrix.mtx"))
+    return next((file for file in files if file.is_file()), None)
+
+
+def _hdf5(path: str, question: Question) -> Matrix:
+    from cuesta.workloads.matrix.hdf5 import read
+
+    return read(path, question.layer)
+
+
+def _mtx(path: str, question: Question) -> Matrix:
+    from cuesta.workloads.matrix.market import read
+
+    return read(path, question.layer)
+
+
+def _columnar(path: str, question: Question) -> Matrix:
+    from cuesta.workloads.matrix.columnar import read
+
+    return read(path, question.layer)
+
+
+READERS: dict[str, Callable[[str, Question], Matrix]] = {
+    "hdf5": _hdf5,
+    "mtx": _mtx,
+    "columnar": _columnar,
+}
+"""Reader of each kind."""

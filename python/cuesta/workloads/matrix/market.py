@@ -1,0 +1,75 @@
+"""Matrices in the folders of 10x: Matrix Market, with names in files of their own."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+from cuesta.errors import InputError
+from cuesta.workloads.matrix.annotated import rows_of_transposed
+from cuesta.workloads.matrix.kinds import matrix_file
+from cuesta.workloads.matrix.needs import no_layers, require, unreadable
+from cuesta.workloads.matrix.table import Matrix, with_unique_genes
+
+_EXPRESSION = "Gene Expression"
+
+
+def read(path: str, layer: str | None) -> Matrix:
+    """Read a folder of 10x, or its matrix. Errors: `InputError`; `EngineMissing` without SciPy."""
+    require(path, "a Matrix Market file", "anndata", "scipy", "numpy")
+    no_layers(path, "a Matrix Market file", layer)
+    from scipy.io import mmread
+
+    place = Path(path)
+    file = matrix_file(place) if place.is_dir() else place
+    try:
+        values = mmread(str(file)).tocsr()
+    except (OSError, ValueError, AttributeError) as error:
+        raise unreadable(str(file), error) from None
+    folder = place if place.is_dir() else place.parent
+    features = _table(folder, path, ("features.tsv", "genes.tsv"))
+    barcodes = [row[0] for row in _table(folder, path, ("barcodes.tsv",))]
+    if values.shape != (len(features), len(barcodes)):
+        rows, columns = values.shape
+        raise InputError(
+            f"{path} has {rows:,} x {columns:,} values, {len(features):,} features and "
+            f"{len(barcodes):,} barcodes beside it; give files that belong together"
+        )
+    chosen, remarks = expression_only([row[2] if len(row) > 2 else "" for row in features])
+    names = [features[place][1 if len(features[place]) > 1 else 0] for place in chosen]
+    genes, repeated = with_unique_genes(names)
+    return Matrix(
+        genes=genes,
+        samples=barcodes,
+        rows=rows_of_transposed(values[chosen].T),
+        kind="10x mtx",
+        remarks=(*remarks, *repeated),
+    )
+
+
+def expression_only(kinds: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
+    """Return the places of genes among features by their kinds, and a remark on the others."""
+    chosen = [place for place, kind in enumerate(kinds) if kind in ("", _EXPRESSION)]
+    others = sorted(set(kinds) - {"", _EXPRESSION})
+    if not others or not chosen:
+        return list(range(len(kinds))), ()
+    count = len(kinds) - len(chosen)
+    return chosen, (f"{count:,} features of kind {', '.join(others)} are left out",)
+
+
+def _table(folder: Path, path: str, names: Sequence[str]) -> list[list[str]]:
+    """Return the rows of the first of some files, packed or not. Errors: `InputError`."""
+    for name in names:
+        packed, plain = folder / f"{name}.gz", folder / name
+        try:
+            if packed.is_file():
+                text = gzip.decompress(packed.read_bytes()).decode()
+            elif plain.is_file():
+                text = plain.read_text(encoding="utf-8")
+            else:
+                continue
+        except (OSError, EOFError, UnicodeDecodeError) as error:
+            raise unreadable(str(packed if packed.is_file() else plain), error) from None
+        return [line.split("\t") for line in text.splitlines() if line]
+    raise InputError(f"{path}: there is no {' or '.join(names)} beside it, which names its rows")

@@ -1,0 +1,188 @@
+"""Expression matrices of other kinds than text, and in memory: all give the answer of the text."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.io import mmwrite
+from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
+
+import cuesta
+from cuesta.errors import CuestaError, InputError
+from cuesta.workloads.matrix.table import unique
+
+GENES, SAMPLES = 60, 24
+
+
+def frame() -> pd.DataFrame:
+    """Make counts of genes, of which each third follows a profile."""
+    random = np.random.default_rng(5)
+    profiles = random.normal(size=(3, SAMPLES))
+    noise = random.normal(size=(GENES, SAMPLES))
+    values = np.round(np.exp2(profiles[np.arange(GENES) % 3] + 0.4 * noise + 6))
+    names = [f"G{number}" for number in range(GENES)]
+    return pd.DataFrame(values, index=names, columns=[f"s{number}" for number in range(SAMPLES)])
+
+
+def annotated(table: pd.DataFrame) -> anndata.AnnData:
+    """Make the AnnData object of a table."""
+    obs, var = pd.DataFrame(index=table.columns), pd.DataFrame(index=table.index)
+    return anndata.AnnData(table.to_numpy().T.copy(), obs=obs, var=var)
+
+
+def h5ad(kind: Callable[[Any], Any]) -> Callable[[pd.DataFrame, Path], Path]:
+    """Return a writer of h5ad with X of a kind."""
+
+    def write(table: pd.DataFrame, folder: Path) -> Path:
+        data = annotated(table)
+        data.X = kind(data.X)
+        data.write_h5ad(folder / "m.h5ad")
+        return folder / "m.h5ad"
+
+    return write
+
+
+def parquet(table: pd.DataFrame, folder: Path) -> Path:
+    """Write Parquet with the genes as index."""
+    table.to_parquet(folder / "m.parquet")
+    return folder / "m.parquet"
+
+
+def feather(table: pd.DataFrame, folder: Path) -> Path:
+    """Write Feather with the genes in the first column."""
+    table.reset_index().to_feather(folder / "m.feather")
+    return folder / "m.feather"
+
+
+def market(table: pd.DataFrame, folder: Path) -> Path:
+    """Write a folder of 10x, with names packed."""
+    place = folder / "tenx"
+    place.mkdir()
+    mmwrite(place / "matrix.mtx", coo_matrix(table.to_numpy().astype(int)))
+    rows = "".join(f"ENSG{name}\t{name}\tGene Expression\n" for name in table.index)
+    (place / "features.tsv.gz").write_bytes(gzip.compress(rows.encode()))
+    (place / "barcodes.tsv").write_text("\n".join(table.columns))
+    return place
+
+
+def tenx_h5(table: pd.DataFrame, folder: Path) -> Path:
+    """Write 10x h5 of version 3, with a feature that is no gene."""
+    sparse = csc_matrix(np.vstack([table.to_numpy().astype(int), np.ones(SAMPLES, dtype=int)]))
+    with h5py.File(folder / "m.h5", "w") as file:
+        group = file.create_group("matrix")
+        for name in ("data", "indices", "indptr"):
+            group[name] = getattr(sparse, name)
+        group["shape"] = np.array(sparse.shape)
+        group["barcodes"] = np.array(table.columns, dtype="S")
+        features = group.create_group("features")
+        features["name"] = np.array([*table.index, "CD3"], dtype="S")
+        kinds = [*["Gene Expression"] * GENES, "Antibody Capture"]
+        features["feature_type"] = np.array(kinds, dtype="S")
+    return folder / "m.h5"
+
+
+WRITERS = {
+    "dense": h5ad(lambda x: x), "csr": h5ad(csr_matrix), "csc": h5ad(csc_matrix),
+    "parquet": parquet, "feather": feather, "mtx": market, "10x": tenx_h5,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def digest(tmp_path_factory: pytest.TempPathFactory) -> str | None:
+    """Digest of the modules of the text."""
+    path = tmp_path_factory.mktemp("text") / "m.csv"
+    frame().to_csv(path)
+    return cuesta.run("modules", path, power=6, min_module_size=8, progress=False).digest
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_file_of_any_kind_has_the_answer_of_its_text(
+    kind: str, digest: str | None, tmp_path: Path
+) -> None:
+    path = WRITERS[kind](frame(), tmp_path)
+    answer = cuesta.run("modules", path, power=6, min_module_size=8, progress=False)
+    assert answer.digest == digest
+    assert answer.record["inputs"][0]["path"] == str(path)
+
+
+def test_matrices_in_memory_have_the_answer_of_their_text(digest: str | None) -> None:
+    table = frame()
+    named = table.rename_axis("gene").reset_index()
+    objects = [table, named, pl.from_pandas(named), pa.Table.from_pandas(table), annotated(table)]
+    for value in objects:
+        answer = cuesta.run("modules", value, power=6, min_module_size=8, progress=False)
+        assert answer.digest == digest, type(value)
+
+
+def test_layers_are_read_by_name_and_other_names_are_refused(tmp_path: Path) -> None:
+    data = annotated(frame())
+    data.layers["twice"] = data.X * 2
+    data.raw = data.copy()
+    data.X = None
+    path = tmp_path / "m.h5ad"
+    data.write_h5ad(path)
+    words: dict[str, Any] = {"power": 6, "progress": False}
+    layer, raw = (cuesta.run("modules", path, layer=name, **words) for name in ("twice", "raw"))
+    assert layer.counts["genes"] == raw.counts["genes"] == GENES
+    for name, expected in ((None, "has no X; give one of its layers"), ("x", "twice")):
+        with pytest.raises(InputError, match=expected):
+            cuesta.run("modules", path, layer=name, **words)
+    frame().to_csv(tmp_path / "m.csv")
+    with pytest.raises(InputError, match="has no layers"):
+        cuesta.run("threshold", tmp_path / "m.csv", layer="x", progress=False)
+
+
+def test_repeated_names_get_numbers_as_in_anndata() -> None:
+    names = ["a", "b", "a", "a-1", "a", "b"]
+    data = anndata.AnnData(np.ones((2, 6)), var=pd.DataFrame(index=names))
+    data.var_names_make_unique()
+    assert unique(names) == (list(data.var_names), 3)
+
+
+def test_tools_write_their_results_into_the_object() -> None:
+    data = annotated(frame())
+    data.obs["age"] = np.arange(SAMPLES, dtype=float)
+    data.obs["sex"] = ["f", "m"] * (SAMPLES // 2)
+    words: dict[str, Any] = {"min_module_size": 8, "power": 6, "log2": True, "progress": False}
+    assert cuesta.tl.modules(data, traits=["age", "sex"], **words) is None
+    assert set(data.var["module"]) <= set(data.var["module"].cat.categories)
+    modules = data.obsm["eigengenes"].shape[1]
+    assert modules >= 2
+    assert len(data.uns["module_colors"]) == modules + 1
+    assert int(data.var["is_hub"].sum()) == modules
+    own = data.varm["kME"].to_numpy()
+    for gene, label in enumerate(data.var["module"].astype(int)):
+        if label:
+            assert abs(own[gene, label - 1] - data.var["kme"].iloc[gene]) < 1e-9
+    assert set(data.uns["modules"]["traits"]["trait"]) == {"age", "sex=f", "sex=m"}
+    changed = cuesta.tl.threshold(data, copy=True, step=0.1, progress=False)
+    assert len(changed.uns["threshold"]["powers"]) == 15
+    assert "threshold" not in data.uns
+    cuesta.tl.correlate(data, min_abs_score=0.7, min_samples=10, progress=False)
+    pairs = data.varp["correlations"].tocoo()
+    expected = np.corrcoef(data.X.T)
+    assert pairs.nnz
+    assert np.allclose(expected[pairs.row, pairs.col], pairs.data, atol=1e-6)
+    with pytest.raises(InputError, match="obs has no column 'x'"):
+        cuesta.tl.modules(data, traits="x")
+
+
+def test_an_object_for_another_workload_is_refused_in_a_line() -> None:
+    for call in (
+        lambda: cuesta.run("sort", frame()),
+        lambda: cuesta.run("modules", np.ones(3), progress=False),
+        lambda: cuesta.tl.modules(frame()),
+    ):
+        with pytest.raises(CuestaError) as error:
+            call()
+        assert "\n" not in str(error.value)
