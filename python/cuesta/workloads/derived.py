@@ -23,11 +23,15 @@ def contents(workload: str, folder: Path, sample: str) -> Mapping[str, Content]:
     Empty for most workloads. The functions raise `OSError`, `ValueError`, `LookupError` and
     `TypeError` for an answer whose files are missing or damaged.
     """
-    if workload != "assemble":
-        return {}
-    from cuesta.workloads.assembly import laboratory
+    if workload == "assemble":
+        from cuesta.workloads.assembly import laboratory
 
-    return laboratory.contents(folder, sample)
+        return laboratory.contents(folder, sample)
+    if workload in ("modules", "threshold"):
+        from cuesta.workloads import figures
+
+        return figures.contents(folder)
+    return {}
 
 
 def write(workload: str, folder: Path, sample: str) -> None:

@@ -14,6 +14,7 @@ FIT = 0.85
 
 _FEW_SAMPLES = 15
 _NAMES_SHOWN = 3
+_POINTS_MAX = 200
 
 
 def views(workload: str, folder: Path, rows_max: int) -> list[View]:
@@ -72,7 +73,22 @@ def _powers(folder: Path) -> list[View]:
         return []
     rows = [[row[0], _short(row[1]), _short(row[2]), _short(row[4])] for row in _rows(path)]
     columns = ["power", "fit to a power law (R^2)", "slope", "mean connectivity"]
-    return [{"kind": "table", "title": "Powers", "columns": columns, "rows": rows}]
+    points = [(float(row[0]), _positive(row[4])) for row in _rows(path)]
+    return [
+        {"kind": "table", "title": "Powers", "columns": columns, "rows": rows},
+        _curve("Mean connectivity by power", ("power", "mean connectivity"), points),
+    ]
+
+
+def _curve(title: str, axes: tuple[str, str], points: list[tuple[float, float]]) -> View:
+    """Return a picture of points whose axis up is logarithmic; those of 0 are left out."""
+    drawn = [[x, y, 1, 0] for x, y in points if y > 0]
+    panels = [{"title": "", "x": axes[0], "points": drawn}]
+    return {"kind": "scatter", "title": title, "y": axes[1], "groups": [axes[1]], "panels": panels}
+
+
+def _positive(cell: str) -> float:
+    return 0.0 if cell == "NA" else float(cell)
 
 
 def _cut_offs(folder: Path) -> list[View]:
@@ -83,7 +99,12 @@ def _cut_offs(folder: Path) -> list[View]:
         for row in all_rows[::step]
     ]
     columns = ["|r| at least", "edges", "genes", "largest component", "R^2", "by chance"]
-    return [{"kind": "table", "title": "Cut-offs", "columns": columns, "rows": rows}]
+    sampled = all_rows[:: max(1, len(all_rows) // _POINTS_MAX)]
+    points = [(float(row[0]), float(row[1])) for row in sampled]
+    return [
+        {"kind": "table", "title": "Cut-offs", "columns": columns, "rows": rows},
+        _curve("Edges by cut-off", ("cut-off of |r|", "edges"), points),
+    ]
 
 
 def _short(cell: str) -> str:
