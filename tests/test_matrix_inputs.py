@@ -142,6 +142,7 @@ def test_layers_are_read_by_name_and_other_names_are_refused(tmp_path: Path) -> 
         cuesta.run("threshold", tmp_path / "m.csv", layer="x", progress=False)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_repeated_names_get_numbers_as_in_anndata() -> None:
     names = ["a", "b", "a", "a-1", "a", "b"]
     data = anndata.AnnData(np.ones((2, 6)), var=pd.DataFrame(index=names))
@@ -160,10 +161,10 @@ def test_tools_write_their_results_into_the_object() -> None:
     assert modules >= 2
     assert len(data.uns["module_colors"]) == modules + 1
     assert int(data.var["is_hub"].sum()) == modules
-    own = data.varm["kME"].to_numpy()
+    kme = data.varm["kME"].to_numpy()
     for gene, label in enumerate(data.var["module"].astype(int)):
         if label:
-            assert abs(own[gene, label - 1] - data.var["kme"].iloc[gene]) < 1e-9
+            assert abs(kme[gene, label - 1] - data.var["kme"].iloc[gene]) < 1e-9
     assert set(data.uns["modules"]["traits"]["trait"]) == {"age", "sex=f", "sex=m"}
     changed = cuesta.tl.threshold(data, copy=True, step=0.1, progress=False)
     assert len(changed.uns["threshold"]["powers"]) == 15

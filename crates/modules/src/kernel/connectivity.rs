@@ -22,7 +22,7 @@ pub(crate) struct PowerGrid<'p> {
 
 /// Sums of a block of pairs, by power.
 #[derive(Debug, Default)]
-pub(crate) struct BlockSums {
+pub(crate) struct ConnectivitySums {
     of_rows: Vec<f64>,
     of_columns: Vec<f64>,
     widths: (usize, usize),
@@ -30,7 +30,7 @@ pub(crate) struct BlockSums {
     adjacencies: Vec<f64>,
 }
 
-impl BlockSums {
+impl ConnectivitySums {
     /// Begins a block of so many rows and columns.
     pub fn begin(&mut self, powers: usize, rows: usize, columns: usize) {
         self.widths = (rows, columns);
@@ -95,7 +95,7 @@ impl GeneSums {
     }
 
     /// Adds the sums of the block of rows `i` and columns `j`, once.
-    pub fn add(&self, (i, j): (usize, usize), block: &BlockSums) {
+    pub fn add(&self, (i, j): (usize, usize), block: &ConnectivitySums) {
         let mut of_rows = block.of_rows.clone();
         if i == j {
             of_rows.iter_mut().zip(&block.of_columns).for_each(|(sum, value)| *sum += value);

@@ -3,7 +3,7 @@
 use cuesta_core::Result;
 use cuesta_runtime::parallel;
 
-use crate::kernel::connectivity::{BlockSums, GeneSums, PowerGrid};
+use crate::kernel::connectivity::{ConnectivitySums, GeneSums, PowerGrid};
 use crate::kernel::product::{self, GridBlock, block_counts};
 use crate::kernel::scale_free::{PowerFit, fit};
 use crate::kernel::triangle::{StoredNumber, Triangle};
@@ -12,8 +12,8 @@ use crate::params::{NetworkType, check_power};
 /// Bins of the degrees in a fit.
 pub const BINS: usize = 10;
 
-/// Returns, for each power, the connectivity of each gene without itself; missing correlations count
-/// nothing. The sums are those of a sweep, and the same for any number of threads.
+/// Returns, for each power, the connectivity of each gene without itself; missing correlations
+/// count nothing. The sums are those of a sweep, and the same for any number of threads.
 ///
 /// # Errors
 /// `Input` when a power is out of range.
@@ -27,7 +27,7 @@ pub fn connectivities<T: StoredNumber>(
     let grid = PowerGrid { network, powers };
     let blocks = product::grid(correlations.count());
     let sums = GeneSums::new(block_counts(correlations.count()).0, powers.len());
-    let work = |(block_sums, row): &mut (BlockSums, Vec<f64>), task: usize| {
+    let work = |(block_sums, row): &mut (ConnectivitySums, Vec<f64>), task: usize| {
         let GridBlock { side, rows, columns } = &blocks[task];
         block_sums.begin(powers.len(), rows.len(), columns.len());
         for i in rows.clone() {

@@ -23,7 +23,7 @@ struct LevelEdge {
 }
 
 /// Observer that counts the pairs of a sweep.
-pub(super) struct Tally<'t> {
+pub(super) struct PairTally<'t> {
     thresholds: &'t [u32],
     /// Random number of each gene, 1 or -1.
     signs: Vec<f64>,
@@ -42,7 +42,7 @@ pub(super) struct Counts {
     pub undefined: u64,
 }
 
-impl<'t> Tally<'t> {
+impl<'t> PairTally<'t> {
     /// Prepares the counts of so many genes on so many threads.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl<'t> Tally<'t> {
     }
 }
 
-impl SweepObserver for Tally<'_> {
+impl SweepObserver for PairTally<'_> {
     type State = Counts;
 
     fn state(&self) -> Counts {
@@ -114,7 +114,8 @@ impl Counts {
         self.edges.extend(other.edges);
     }
 
-    /// Reduces the edges to a forest of the strongest: the same genes are connected at each cut-off.
+    /// Reduces the edges to a forest of the strongest ones: at each cut-off, the same genes are
+    /// connected.
     pub fn reduce(&mut self) {
         let genes = self.signed_sums.len();
         let mut starts = vec![0; self.levels + 1];

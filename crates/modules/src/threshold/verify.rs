@@ -13,7 +13,7 @@ use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel::{self, lock};
 
 use super::rows::{ThresholdRow, smallest_size};
-use super::tally::{Counts, Tally};
+use super::tally::{Counts, PairTally};
 use super::{Answer, answer};
 use crate::kernel::expression::Expression;
 use crate::kernel::power::PowerRow;
@@ -28,9 +28,9 @@ const METHOD: &str = "a random combination of the correlations, all those of som
                       series";
 /// Genes up to which all correlations come from their definition.
 const ALL_GENES: usize = 400;
-/// Of more genes, those whose correlations do.
+/// Number of genes, where there are more, whose correlations do.
 const SOME_GENES: usize = 32;
-/// Of more genes, those whose correlations do with `--verify sample`.
+/// Number of such genes with `--verify sample`.
 const SAMPLE_GENES: usize = 4;
 /// Largest difference of two figures that are the same.
 const TOLERANCE: f64 = 1e-9;
@@ -43,7 +43,7 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
     let params: ThresholdParams = parameters(&request.parameters)?;
     let thresholds = params.thresholds()?;
     let resources = (request.threads, &*request.budget);
-    let make_tally = |genes| Tally::new(&thresholds, (genes, request.seed), resources);
+    let make_tally = |genes| PairTally::new(&thresholds, (genes, request.seed), resources);
     let mut response = Response::default();
     let (answer, tally, counts) = answer(request, progress, &mut response, make_tally)?;
     let expected = tables::digest(TAG, &answer.files);

@@ -29,10 +29,9 @@ def eigengenes(folder: Path) -> tuple[bytes, bytes]:
         most = max((abs(value) for value in series if value == value), default=0.0) or 1.0
         width, top = _WIDE / max(1, len(drawn)), _TOP + place * _ROW
         parts += _label(header[1 + place], colours[place + 1], top)
-        parts += [
-            svg.rect((_LEFT + at * width, top, width, _ROW - 2), svg.diverging(value / most))
-            for at, value in enumerate(drawn)
-        ]
+        for at, value in enumerate(drawn):
+            box = svg.Box(x=_LEFT + at * width, y=top, width=width, height=_ROW - 2)
+            parts.append(svg.rect(box, svg.diverging(value / most)))
     if not count:
         parts.append(svg.text(_LEFT, _TOP + 16, "no module"))
     height = _TOP + max(1, count) * _ROW + 10
@@ -61,7 +60,8 @@ def traits(folder: Path) -> tuple[bytes, bytes]:
         r, p = number(row[2]), number(row[3])
         left, top = _LEFT + across * cell, _TOP + down * _ROW
         title = f"module {row[0]}, {row[1]}: r {row[2]}, p {row[3]}, q {row[4]}, n {row[5]}"
-        parts.append(svg.rect((left, top, cell - 2, _ROW - 2), svg.diverging(r), title))
+        box = svg.Box(x=left, y=top, width=cell - 2, height=_ROW - 2)
+        parts.append(svg.rect(box, svg.diverging(r), title))
         words = "NA" if r != r else f"{r:.2f} ({p:.0e})"
         look = 'text-anchor="middle" font-size="11"'
         parts.append(svg.text(left + cell / 2, top + 15, words, look))
@@ -82,5 +82,5 @@ def _title(words: str, more: str) -> str:
 def _label(name: str, colour: str, top: float) -> list[str]:
     return [
         svg.text(_LEFT - 28, top + 15, f"{name} {colour}", 'text-anchor="end"'),
-        svg.rect((_LEFT - 22, top, 16, _ROW - 2), css(colour)),
+        svg.rect(svg.Box(x=_LEFT - 22, y=top, width=16, height=_ROW - 2), css(colour)),
     ]

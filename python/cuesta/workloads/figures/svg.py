@@ -29,9 +29,19 @@ def text(x: float, y: float, words: str, look: str = "") -> str:
     return f'<text x="{number(x)}" y="{number(y)}" {look}>{escape(words)}</text>'
 
 
-def rect(box: tuple[float, float, float, float], fill: str, title: str = "") -> str:
-    """Return a filled box of left, top, width and height, with a title that is shown on it."""
-    x, y, width, height = map(number, box)
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """A box by its upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def rect(box: Box, fill: str, title: str = "") -> str:
+    """Return a filled box, with a title that is shown on it."""
+    x, y, width, height = map(number, (box.x, box.y, box.width, box.height))
     shape = f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill={quoteattr(fill)}'
     return f"{shape}><title>{escape(title)}</title></rect>" if title else f"{shape}/>"
 
@@ -117,7 +127,7 @@ def chart(drawn: Chart, left: float) -> list[str]:
     ]
     for tick in _ticks(first, last):
         parts.append(text(across(tick), _TOP + tall + 16, f"{tick:g}", 'text-anchor="middle"'))
-    for tick in _ticks(low, high, whole=drawn.is_log):
+    for tick in _ticks(low, high, in_integers=drawn.is_log):
         label = f"1e{tick:g}" if drawn.is_log else f"{tick:g}"
         place = down(tick)
         parts.append(text(left + _LEFT - 6, place + 4, label, 'text-anchor="end"'))
@@ -138,11 +148,11 @@ def _turned(x: float, y: float) -> str:
     return f'text-anchor="middle" transform="rotate(-90 {number(x)} {number(y)})"'
 
 
-def _ticks(low: float, high: float, whole: bool = False) -> list[float]:
+def _ticks(low: float, high: float, in_integers: bool = False) -> list[float]:
     """Return round numbers of a range, some five of them."""
     step = 10.0 ** math.floor(math.log10((high - low) / 4))
     step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 6)
-    step = max(1.0, round(step)) if whole else step
+    step = max(1.0, round(step)) if in_integers else step
     first = math.ceil(low / step - 1e-9)
     count = math.floor(high / step + 1e-9) - first
     return [round((first + place) * step, 10) for place in range(count + 1)]

@@ -11,7 +11,7 @@ from cuesta.workloads.figures.tables import as_csv, colours_of, rows_of
 
 _WIDE, _TALL, _LEFT, _TOP, _BAND = 1000, 320, 60, 30, 26
 
-_SEEN_PIXELS = 0.3
+_PIXELS_MIN = 0.3
 """Width of a merge that is drawn; a tree of many genes has more merges than pixels."""
 
 
@@ -34,7 +34,7 @@ def figure(folder: Path) -> tuple[bytes, bytes]:
     width, left = _WIDE / max(1, len(leaves)), float(_LEFT)
     for (module, colour), run in groupby(data, key=lambda row: (row[3], row[4])):
         size = sum(1 for _ in run) * width
-        box = (left, _TOP + _TALL + 8, size, _BAND)
+        box = svg.Box(x=left, y=_TOP + _TALL + 8, width=size, height=_BAND)
         parts.append(svg.rect(box, css(colour), f"module {module} {colour}"))
         left += size
     table = as_csv(("place", "gene", "name", "module", "colour"), data)
@@ -81,7 +81,7 @@ def _lines(merges: list[tuple[int, int, float]], places: dict[int, int]) -> list
     for first, second, height in merges:
         (left, low), (right, other) = end(first, height), end(second, height)
         middles.append(((left + right) / 2, height))
-        if abs(right - left) < _SEEN_PIXELS:
+        if abs(right - left) < _PIXELS_MIN:
             continue
         y = svg.number(_down(height, bottom, top))
         x = (svg.number(left), svg.number(right))

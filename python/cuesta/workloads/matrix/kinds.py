@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuesta.workloads.matrix.files import matrix_file
 from cuesta.workloads.matrix.table import Matrix
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -39,12 +40,6 @@ def kind_of(path: Path) -> str | None:
         return "mtx" if start.startswith(_MARKET) else None
     except (OSError, EOFError):
         return None  # The kernel reports the error.
-
-
-def matrix_file(folder: Path) -> Path | None:
-    """Return the Matrix Market file of a folder of 10x, if it has one."""
-    files = (folder / name for name in ("matrix.mtx.gz", "matrix.mtx"))
-    return next((file for file in files if file.is_file()), None)
 
 
 def _hdf5(path: str, question: Question) -> Matrix:

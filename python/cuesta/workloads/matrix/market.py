@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cuesta.errors import InputError
 from cuesta.workloads.matrix.annotated import rows_of_transposed
-from cuesta.workloads.matrix.kinds import matrix_file
+from cuesta.workloads.matrix.files import matrix_file
 from cuesta.workloads.matrix.needs import no_layers, require, unreadable
 from cuesta.workloads.matrix.table import Matrix, with_unique_genes
 
@@ -51,11 +51,11 @@ def read(path: str, layer: str | None) -> Matrix:
 def expression_only(kinds: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
     """Return the places of genes among features by their kinds, and a remark on the others."""
     chosen = [place for place, kind in enumerate(kinds) if kind in ("", _EXPRESSION)]
-    others = sorted(set(kinds) - {"", _EXPRESSION})
-    if not others or not chosen:
+    further = sorted(set(kinds) - {"", _EXPRESSION})
+    if not further or not chosen:
         return list(range(len(kinds))), ()
     count = len(kinds) - len(chosen)
-    return chosen, (f"{count:,} features of kind {', '.join(others)} are left out",)
+    return chosen, (f"{count:,} features of kind {', '.join(further)} are left out",)
 
 
 def _table(folder: Path, path: str, names: Sequence[str]) -> list[list[str]]:

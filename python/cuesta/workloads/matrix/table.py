@@ -67,17 +67,17 @@ def unique(names: Sequence[str]) -> tuple[list[str], int]:
     The second `X` becomes `X-1`, as in `anndata.AnnData.var_names_make_unique`.
     """
     taken = set(names)
-    seen: dict[str, int] = {}
+    repeats: dict[str, int] = {}
     result: list[str] = []
     changed = 0
     for name in names:
-        if name not in seen:
-            seen[name] = 0
+        if name not in repeats:
+            repeats[name] = 0
             result.append(name)
             continue
         while True:
-            seen[name] += 1
-            candidate = f"{name}-{seen[name]}"
+            repeats[name] += 1
+            candidate = f"{name}-{repeats[name]}"
             if candidate not in taken:
                 break
         taken.add(candidate)

@@ -7,7 +7,7 @@ use cuesta_core::{Error, Result};
 
 use super::components::Forests;
 use super::significance::ScoreCounts;
-use crate::kernel::connectivity::{BlockSums, GeneSums, PowerGrid};
+use crate::kernel::connectivity::{ConnectivitySums, GeneSums, PowerGrid};
 use crate::kernel::correlate::Correlator;
 use crate::kernel::expression::Expression;
 use crate::kernel::power::{BINS, ConnectivityFacts, PowerRow};
@@ -206,7 +206,7 @@ struct Context<'a> {
 /// Counts of a thread; whole numbers, so their order is no part of the result.
 struct State {
     row: Vec<f64>,
-    sums: BlockSums,
+    sums: ConnectivitySums,
     pairs: u64,
     /// By gene, pairs that reach each number of cut-offs.
     counts: Vec<u32>,
@@ -224,7 +224,7 @@ impl State {
         let samples = expression.samples();
         Self {
             row: Vec::new(),
-            sums: BlockSums::default(),
+            sums: ConnectivitySums::default(),
             pairs: 0,
             counts: vec![0; genes * (cutoffs + 1)],
             forests: Forests::new(genes, cutoffs),
