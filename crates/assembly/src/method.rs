@@ -46,8 +46,9 @@ pub trait Method: Sized + Send + Sync + 'static {
     /// Returns the program that joins fragments to unitigs, if one does; else one machine does.
     fn joining(&self, k: usize) -> Option<Self::Program>;
 
-    /// Returns the program that removes errors from the graph, if one does.
-    fn simplifying(&self, k: usize) -> Option<Self::Program>;
+    /// Returns the program that removes errors from the graph, if one does; by the rules of the
+    /// plan, where the method has none of its own.
+    fn simplifying(&self, k: usize, rules: Option<Rules>) -> Option<Self::Program>;
 
     /// Returns the numbers of the method on a size of k-mers, from the counts of the reads.
     fn facts(&self, k: usize, tally: &ReadCounts) -> MethodFacts {
@@ -114,8 +115,8 @@ impl Method for BuiltIn {
         self.program(k, None)
     }
 
-    fn simplifying(&self, k: usize) -> Option<RankingProgram> {
-        self.0.rules(k).and_then(|rules| self.program(k, Some(rules)))
+    fn simplifying(&self, k: usize, rules: Option<Rules>) -> Option<RankingProgram> {
+        rules.and_then(|rules| self.program(k, Some(rules)))
     }
 }
 

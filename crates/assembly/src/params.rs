@@ -131,6 +131,17 @@ impl Plan {
             debug_assert_eq!(self.kmer_sizes[0], first);
         }
     }
+
+    /// Returns whether the contigs are those of this size of k-mers.
+    pub fn is_last(&self, k: usize) -> bool {
+        !self.options.places_pairs() && self.kmer_sizes.last() == Some(&k)
+    }
+
+    /// Returns the rules for errors at a size of k-mers, if the profile has any.
+    pub fn rules(&self, k: usize) -> Option<Rules> {
+        let real_min = if self.is_last(k) { self.options.min_contig as usize } else { 0 };
+        self.options.rules(k).map(|rules| Rules { real_min, ..rules })
+    }
 }
 
 impl AssembleParams {
@@ -163,7 +174,7 @@ impl AssembleParams {
     }
 
     /// Returns the rules for errors by relative coverage, if the profile has any.
-    pub fn rules(&self, k: usize) -> Option<Rules> {
+    fn rules(&self, k: usize) -> Option<Rules> {
         match self.profile {
             Profile::Default => Some(Rules::for_isolate(k)),
             Profile::Metagenome => Some(Rules::for_metagenome(k)),

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use cuesta_assembly::kernel::compact::Grain;
 use cuesta_assembly::kernel::scan::ReadCounts;
+use cuesta_assembly::kernel::simplify::Rules;
 use cuesta_assembly::method::{Method, MethodFacts, TextStage};
 use cuesta_assembly::params::{AssembleParams, Joining, refusal};
 use cuesta_core::Result;
@@ -97,7 +98,7 @@ impl Method for Pga {
         Some(PgaProgram::new(PgaJobs::First, self.bounds(k)))
     }
 
-    fn simplifying(&self, k: usize) -> Option<PgaProgram> {
+    fn simplifying(&self, k: usize, _: Option<Rules>) -> Option<PgaProgram> {
         Some(PgaProgram::new(PgaJobs::Later, self.bounds(k)))
     }
 

@@ -101,7 +101,8 @@ impl<'c, M: Method> Stage<'_, 'c, M> {
             Ok(((), bytes, unitigs.paths.len() as u64))
         })?;
         drop(joined);
-        let (program, rules) = (self.method.simplifying(k), self.plan.options.rules(k));
+        let rules = self.plan.rules(k);
+        let program = self.method.simplifying(k, rules);
         if self.only_solid || program.is_none() && rules.is_none() {
             return Ok((graph, level));
         }

@@ -1,6 +1,18 @@
 //! Rules of a profile for errors, written down independently for the verification.
 
-use crate::params::Profile;
+use crate::params::{Plan, Profile};
+
+/// Part of the mean coverage, or of the coverage of the other side, from which on a side of a
+/// bubble is retained.
+const DEEP: f64 = 0.75;
+/// Part of the mean coverage, and the least coverage, from which on a path of an even genome is no
+/// error, if no rival is [`FAR_DEEPER`].
+const REAL_PART: f64 = 0.4;
+const REAL_MIN: f64 = 3.0;
+/// Ratio of a rival's coverage by which it makes an error of a path of that coverage.
+pub(super) const FAR_DEEPER: f64 = 25.0;
+/// Times the mean coverage that both sides of a bubble have together if they are two copies.
+const TWO_COPIES: f64 = 1.5;
 
 /// Bounds below which paths may be errors: lengths in bases, 0 for none.
 #[derive(Clone, Copy, Debug)]
@@ -19,11 +31,19 @@ pub struct ErrorLengths {
     pub(super) times: f64,
     /// Whether sides of bubbles are compared with the mean of all paths, not with each other.
     pub(super) is_even: bool,
+    /// Least length of a path that is too deep for an error.
+    pub(super) deep_min: u64,
 }
 
 impl ErrorLengths {
+    /// Returns the bounds at a size of k-mers; `None` if nothing is removed by rules.
+    pub fn of_plan(plan: &Plan, k: usize) -> Option<Self> {
+        let bounds = Self::of(plan.options.profile, k)?;
+        Some(if plan.is_last(k) { bounds.of_contigs(plan.options.min_contig) } else { bounds })
+    }
+
     /// Returns the bounds of a profile; `None` if it removes nothing by rules.
-    pub fn of(profile: Profile, k: usize) -> Option<Self> {
+    fn of(profile: Profile, k: usize) -> Option<Self> {
         let k = k as u64;
         match profile {
             Profile::Default => Some(Self {
@@ -34,6 +54,7 @@ impl ErrorLengths {
                 connection: 9 * k,
                 times: 4.0,
                 is_even: true,
+                deep_min: 0,
             }),
             Profile::Metagenome => Some(Self {
                 tip: 2 * k,
@@ -43,8 +64,63 @@ impl ErrorLengths {
                 connection: 9 * k,
                 times: 10.0,
                 is_even: false,
+                deep_min: 0,
             }),
             Profile::None => None,
+        }
+    }
+
+    /// Returns the bounds of the graph that the contigs of at least so many bases are from.
+    fn of_contigs(self, min_contig: u64) -> Self {
+        Self { deep_min: min_contig, ..self }
+    }
+
+    /// Returns whether a path of this length and coverage is too deep for an error.
+    pub(super) fn is_deep(&self, (length, coverage): (u64, f64), mean: f64) -> bool {
+        self.is_even
+            && length >= self.deep_min
+            && coverage >= REAL_MIN
+            && coverage >= REAL_PART * mean
+    }
+
+    /// Returns whether both sides of a bubble are retained, by the length and the coverage of the
+    /// weaker side, and the coverage of the other one.
+    pub(super) fn has_both(&self, side: (u64, f64), other: f64, mean: f64) -> bool {
+        let (_, weaker) = side;
+        let are_copies = self.is_deep(side, mean)
+            && other < FAR_DEEPER * weaker
+            && weaker + other >= TWO_COPIES * mean;
+        are_copies || weaker >= DEEP * if self.is_even { mean } else { other }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::simplify::{PathMeasures, Rules};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn paths_are_judged_by_the_rules_of_the_kernel(
+            (weaker, other, mean) in (0.0f64..200.0, 0.0f64..2000.0, 0.0f64..100.0),
+            (length, real_min) in (31usize..300, 0usize..300),
+            is_even in any::<bool>(),
+        ) {
+            let (profile, rules) = match is_even {
+                true => (Profile::Default, Rules::for_isolate(31)),
+                false => (Profile::Metagenome, Rules::for_metagenome(31)),
+            };
+            let rules = Rules { real_min, ..rules };
+            let bounds = ErrorLengths::of(profile, 31).expect("a profile with rules");
+            let bounds = bounds.of_contigs(real_min as u64);
+            let other = weaker.max(other);
+            let (side, path) =
+                ((length as u64, weaker), PathMeasures { length, coverage: weaker });
+            let retained = rules.retains_side(path, other, mean);
+            prop_assert_eq!(bounds.has_both(side, other, mean), retained);
+            let times = if bounds.is_deep(side, mean) { FAR_DEEPER } else { bounds.times };
+            prop_assert_eq!(times, rules.connection_times(path, mean));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
-use super::error_lengths::ErrorLengths;
+use super::error_lengths::{ErrorLengths, FAR_DEEPER};
 use super::links::{End, SequenceLinks, opposite, sequence};
 use super::text::Text;
 use crate::kernel::kmer::{Base, complement};
@@ -17,9 +17,6 @@ const NOWHERE: End = End::MAX;
 const ROUNDS_MAX: usize = 12;
 /// Most edits between the sides of a bubble, as a part of the longer side.
 const EDITS: f64 = 0.1;
-/// Part of the mean coverage, or of the coverage of the other side, from which on a side of a
-/// bubble is retained.
-const DEEP: f64 = 0.75;
 
 /// A path of joined unitigs.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +98,8 @@ impl<'p, 'a> Paths<'p, 'a> {
             let islands = self.remove(|paths, path| paths.is_island(path, mean, bounds));
             let mean = self.mean_coverage();
             let bubbles = self.remove(|paths, path| paths.is_side(path, mean, bounds));
-            let connections = self.remove(|paths, path| paths.is_connection(path, bounds));
+            let mean = self.mean_coverage();
+            let connections = self.remove(|paths, path| paths.is_connection(path, mean, bounds));
             let removed = Removed { tips, islands, bubbles, connections };
             if removed == Removed::default() {
                 break;
@@ -244,9 +242,8 @@ impl<'p, 'a> Paths<'p, 'a> {
         let is_short = |path: usize| self.length(&self.all[path]) < bounds.bubble;
         let [left, right] = self.all[path].ends;
         let Some(before) = self.after(left).next() else { return false };
-        let coverage = self.all[path].coverage();
+        let side = (self.length(&self.all[path]), self.all[path].coverage());
         is_short(path)
-            && (!bounds.is_even || coverage < DEEP * mean)
             && self.after(right).next().is_some()
             && self.after(before).any(|entered| {
                 let other = self.path_of[entered as usize] as usize;
@@ -255,18 +252,20 @@ impl<'p, 'a> Paths<'p, 'a> {
                 other != path
                     && is_short(other)
                     && self.is_stronger(other, path)
-                    && (bounds.is_even || coverage < DEEP * self.all[other].coverage())
+                    && !bounds.has_both(side, self.all[other].coverage(), mean)
                     && self.after(left).eq(self.after(entered))
                     && self.after(right).eq(self.after(left_by))
                     && is_similar(&self.spelled_from(left), &self.spelled_from(entered))
             })
     }
 
-    fn is_connection(&self, path: usize, bounds: &ErrorLengths) -> bool {
+    fn is_connection(&self, path: usize, mean: f64, bounds: &ErrorLengths) -> bool {
         let connection = &self.all[path];
-        let enough = bounds.times * connection.coverage();
+        let (length, coverage) = (self.length(connection), connection.coverage());
+        let is_deep = bounds.is_deep((length, coverage), mean);
+        let enough = coverage * if is_deep { FAR_DEEPER } else { bounds.times };
         let is_strong = |rival: usize| self.all[rival].coverage() >= enough;
-        self.length(connection) < bounds.connection
+        length < bounds.connection
             && connection.ends.iter().all(|&end| self.rivals(end).any(is_strong))
     }
 

@@ -90,8 +90,7 @@ impl<'a> Verification<'_, 'a> {
         let mut unread = Digest::default();
         let all = if is_last { &mut state.digest } else { &mut unread };
         let mut compared = || answer::unitigs(&unitigs, (&proven, k), (all, &self.faults));
-        let bounds =
-            ErrorLengths::of(self.plan.options.profile, k).filter(|_| stage.pair_facts.is_none());
+        let bounds = ErrorLengths::of_plan(self.plan, k).filter(|_| stage.pair_facts.is_none());
         let simplified = || -> Result<_> {
             let graph = (&proven.text, &proven.links);
             let mut paths = Paths::new(graph, k, &proven.sums, self.context.budget)?;

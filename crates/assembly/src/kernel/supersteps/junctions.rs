@@ -110,14 +110,14 @@ impl JunctionEnd {
     }
 
     /// Returns whether its path is worse than that of a rival.
-    fn loses(&self, rival: &Self, kind: RemovalKind, rules: &Rules) -> bool {
+    fn loses(&self, rival: &Self, kind: RemovalKind, (rules, mean): (&Rules, f64)) -> bool {
         let (Some(path), Some(better)) = (&self.path, &rival.path) else { return false };
-        let length = path.facts.length;
+        let (length, coverage) = (path.facts.length, path.facts.coverage);
         let is_weaker = || stronger((better.facts, &better.codes), (path.facts, &path.codes));
         match kind {
             RemovalKind::Tips => {
                 length < rules.tip && is_weaker()
-                    || length < rules.weak_tip && better.facts.coverage > 2.0 * path.facts.coverage
+                    || length < rules.weak_tip && better.facts.coverage > 2.0 * coverage
             }
             RemovalKind::Islands => false,
             RemovalKind::Bubbles => {
@@ -126,13 +126,13 @@ impl JunctionEnd {
                     && length < rules.bubble
                     && better.facts.length < rules.bubble
                     && is_weaker()
-                    && (rules.is_even || path.facts.coverage < rules.deep * better.facts.coverage)
+                    && !rules.retains_side(path.facts, better.facts.coverage, mean)
                     && path.far.is_same(&better.far)
                     && similar(&path.codes, (&better.codes, rival.side == Side::Right), rules.edits)
             }
             RemovalKind::Connections => {
-                length < rules.connection
-                    && better.facts.coverage >= rules.times * path.facts.coverage
+                let times = rules.connection_times(path.facts, mean);
+                length < rules.connection && better.facts.coverage >= times * coverage
             }
         }
     }
@@ -206,9 +206,7 @@ fn is_error(
         RemovalKind::Islands => {
             length < rules.island && rules.times * coverage < mean && meet == [false; 2]
         }
-        RemovalKind::Bubbles => {
-            lose[0] && meet[1] && (!rules.is_even || coverage < rules.deep * mean)
-        }
+        RemovalKind::Bubbles => lose[0] && meet[1],
         RemovalKind::Connections => lose == [true; 2],
     }
 }
@@ -221,6 +219,7 @@ pub(super) fn judge(
     out: &mut Outbox,
 ) -> Result<u64> {
     let Some(rules) = &order.rules else { return Err(internal("no rules")) };
+    let rules = (rules, order.mean);
     for ends in messages.chunk_by(|left, right| left.to == right.to) {
         let ends: Vec<JunctionEnd> =
             ends.iter().map(|end| JunctionEnd::read(end, k)).collect::<Result<_>>()?;
