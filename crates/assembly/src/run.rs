@@ -14,6 +14,7 @@ use crate::kernel::depth::Depth;
 use crate::kernel::simplify::PathGraph;
 use crate::kernel::spectrum::Fit;
 use crate::method::{Method, parameters};
+use crate::pairs::joins;
 use crate::pairs::scaffolds::{self, Scaffolds};
 use crate::pairs::{self, Bridged};
 use crate::params::Plan;
@@ -62,12 +63,14 @@ pub fn run_with<'c, M: Method>(
     };
     context.progress.expect(assembly.text_bytes_in_all());
     let graph = assembly.run()?;
+    let depth = depth(&graph, assembly.levels.last());
     let scaffolds = assembly.scaffolds(&graph)?;
+    let (graph, scaffolds) = joins::joined(graph, scaffolds, context.budget)?;
     context.progress.reach(assembly.text_bytes_in_all());
     let Assembly { mut response, levels, method, .. } = assembly;
     let output = &request.output;
     let (short, numbers) = timed(&mut response, "write", || {
-        let options = (depth(&graph, levels.last()), min_contig);
+        let options = (depth, min_contig);
         let short = short_contigs(output, &graph, (&levels[..], context.budget))?;
         let last = LastGraph { graph: &graph, short: &short, scaffolds: scaffolds.as_ref() };
         let (bytes, numbers) = write::contigs(output, &last, options)?;

@@ -131,6 +131,11 @@ fn joined(
 /// Rotates the bases of a circle into its canonical form, and appends its first k - 1 bases.
 fn close(codes: &mut Vec<Base>, k: usize) {
     rotate(codes);
+    repeat_first(codes, k);
+}
+
+/// Appends the first k - 1 bases of a circle.
+pub fn repeat_first(codes: &mut Vec<Base>, k: usize) {
     let count = codes.len();
     for place in 0..k - 1 {
         codes.push(codes[place % count]);

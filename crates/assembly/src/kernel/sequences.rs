@@ -220,20 +220,25 @@ impl<'a> Paths<'a> {
         if self.facts[index].circular { &codes[..codes.len() + 1 - k] } else { codes }
     }
 
+    /// Returns the paths in the order in which they are sorted.
+    pub fn order(&self, k: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by(|&left, &right| {
+            let [left_length, right_length] = [left, right].map(|path| self.written(path, k).len());
+            let by_bases = || self.codes(left).cmp(self.codes(right));
+            right_length.cmp(&left_length).then_with(by_bases)
+        });
+        order
+    }
+
     /// Sorts the paths by written length, the longest first, and by bases where lengths are equal.
     ///
     /// # Errors
     /// `Input` when a second copy does not fit in the budget.
     pub fn sorted(self, k: usize, budget: &'a Budget) -> Result<Self> {
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_unstable_by(|&left, &right| {
-            let [left_length, right_length] = [left, right].map(|path| self.written(path, k).len());
-            let by_bases = || self.codes(left).cmp(self.codes(right));
-            right_length.cmp(&left_length).then_with(by_bases)
-        });
         let mut sorted = Self::new(budget, self.meter.purpose);
         sorted.reserve(self.len(), self.bases());
-        for index in order {
+        for index in self.order(k) {
             let codes = self.codes(index);
             sorted.push(self.facts[index], |all| all.extend_from_slice(codes))?;
         }

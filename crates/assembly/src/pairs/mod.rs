@@ -3,6 +3,7 @@
 //! bridges then make a graph of longer k-mers than reads have.
 
 pub mod inserts;
+pub mod joins;
 pub mod place;
 pub mod scaffolds;
 

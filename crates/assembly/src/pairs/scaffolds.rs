@@ -48,6 +48,8 @@ pub struct Part {
     pub entered: End,
     /// Connection with the contig before; `None` for the first one.
     pub joined: Option<Seam>,
+    /// Whether it is on the path between two contigs that pairs join.
+    pub is_between: bool,
 }
 
 /// A chain of contigs.
@@ -180,19 +182,27 @@ impl Search<'_, '_> {
         let path = path_search::only_path(self.graph, None, (left, right), range)
             .or_else(|| path_search::only_path(self.graph, Some(self.weak), (left, right), range));
         match path {
-            Some(path) => Some(path.into_iter().map(Part::of).collect()),
+            Some(path) => {
+                let last = path.len() - 1;
+                let part = |(place, step)| Part::of(step, place < last);
+                Some(path.into_iter().enumerate().map(part).collect())
+            }
             None if gap + slack < 0 => None,
             None => {
                 let joined = Some(Seam::Gap(gap.max(GAP_MIN) as usize));
-                Some(vec![Part { entered: right, joined }])
+                Some(vec![Part { entered: right, joined, is_between: false }])
             }
         }
     }
 }
 
 impl Part {
-    fn of(step: PathStep) -> Self {
-        Self { entered: step.entered, joined: Some(Seam::Joint(step.joint)) }
+    fn first(entered: End) -> Self {
+        Self { entered, joined: None, is_between: false }
+    }
+
+    fn of(step: PathStep, is_between: bool) -> Self {
+        Self { entered: step.entered, joined: Some(Seam::Joint(step.joint)), is_between }
     }
 }
 
@@ -225,6 +235,7 @@ fn turned(from: End, route: &[Part]) -> Route {
         .map(|place| Part {
             entered: before(place),
             joined: route[place].joined.as_ref().map(turned),
+            is_between: place > 0,
         })
         .collect()
 }
@@ -240,7 +251,7 @@ fn chains(routes: &BTreeMap<End, Route>) -> Vec<Scaffold> {
             if is_done.contains(&(start / 2)) || !is_circle && routes.contains_key(&start) {
                 continue;
             }
-            let mut parts = vec![Part { entered: start, joined: None }];
+            let mut parts = vec![Part::first(start)];
             let mut entered = start;
             let (mut circular, mut closing) = (false, None);
             is_done.insert(start / 2);
@@ -269,7 +280,7 @@ fn chains(routes: &BTreeMap<End, Route>) -> Vec<Scaffold> {
 impl Scaffold {
     /// Creates a scaffold of a single contig.
     pub fn alone(path: usize, circular: bool) -> Self {
-        let parts = vec![Part { entered: 2 * path as End, joined: None }];
+        let parts = vec![Part::first(2 * path as End)];
         Self { parts, circular, closing: None }
     }
 

@@ -54,7 +54,7 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
         let all = with_contigs(self.graph, &scaffolds.chains);
         for (index, (scaffold, codes)) in all.iter().enumerate() {
             let name = format!("scaffold_{}", index + 1);
-            if scaffold.parts.len() > 1 || self.is_closed_by_pairs(scaffold) {
+            if scaffold.parts.len() > 1 {
                 lines.extend(self.lines(&name, scaffold));
             }
             if (codes.len() as u64) < self.min_contig {
@@ -79,13 +79,6 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
             }
         }
         Ok((lines, numbers))
-    }
-
-    /// Returns whether a scaffold of one contig is a circle that pairs close and the graph does
-    /// not.
-    fn is_closed_by_pairs(&self, scaffold: &Scaffold) -> bool {
-        let path = scaffold.parts[0].entered / 2;
-        scaffold.circular && !self.graph.paths.facts(path as usize).circular
     }
 
     /// Returns the depth of all contigs of a scaffold together.
@@ -123,9 +116,7 @@ impl<'s, 'g> ScaffoldRows<'s, 'g> {
             path.push_str(&format!("{here}{sign}"));
             before = Some(format!("{here}\t{sign}"));
         }
-        let mark = if scaffold.circular { "\tTP:Z:circular" } else { "" };
-        let steps = if steps.is_empty() { "*".to_owned() } else { steps.join(",") };
-        lines.push(format!("P\t{name}\t{path}\t{steps}{mark}\n"));
+        lines.push(format!("P\t{name}\t{path}\t{}\n", steps.join(",")));
         lines
     }
 

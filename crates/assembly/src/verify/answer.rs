@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::OPERATION;
 use super::faults::{Fault, Faults};
 use super::files::{Compared, put_letters};
+use super::last_paths::{LastPath, LastPaths};
 use super::level::Proven;
 use super::links::{End, sequence};
 use super::packed::{Alignment, base};
@@ -151,7 +152,7 @@ fn is_in_order((text, index): (&Text<'_>, usize), k: usize) -> bool {
 /// `System`.
 pub fn graph(
     [contigs, graph]: [&Path; 2],
-    (paths, k): (&Paths<'_, '_>, usize),
+    (paths, k): (&LastPaths<'_, '_, '_>, usize),
     (depth, min_contig): (Depth, u64),
     (short, lines, all): (&ShortContigs, Option<&[String]>, &mut Digest),
 ) -> Result<([bool; 2], Contigs)> {
@@ -163,16 +164,12 @@ pub fn graph(
         letters: Vec::new(),
     };
     files.gfa.put(gfa_head(lines.is_some()))?;
-    for (index, path) in paths.all.iter().enumerate() {
-        let depth = depth.of(path.count_sum, path.kmers() as usize);
-        let facts = (path.count_sum, path.is_circle());
-        let mut codes = paths.spelled(index);
-        if path.is_circle() {
-            codes.truncate(path.kmers() as usize);
-        }
-        files.put(index + 1, &codes, (depth, facts), all)?;
+    for index in 0..paths.count() {
+        let LastPath { codes, count_sum, kmers, is_circle } = paths.path(index);
+        let depth = depth.of(count_sum, kmers);
+        files.put(index + 1, &codes, (depth, (count_sum, is_circle)), all)?;
     }
-    for (name, contig) in (paths.all.len() + 1..).zip(&short.all) {
+    for (name, contig) in (paths.count() + 1..).zip(&short.all) {
         let (depth, sum) = contig.measures(short.k);
         files.put(name, &contig.codes, (depth, (sum, false)), all)?;
     }
@@ -182,7 +179,7 @@ pub fn graph(
         line.clear();
         let (from, to) = (left / 2 + 1, entered / 2 + 1);
         let (sign_left, sign_entered) = (sign(left, true), sign(entered, false));
-        let shared = if paths.all[sequence(left)].is_circle() { 0 } else { k - 1 };
+        let shared = if paths.is_circle(sequence(left)) { 0 } else { k - 1 };
         _ = writeln!(line, "L\tcontig_{from}\t{sign_left}\tcontig_{to}\t{sign_entered}\t{shared}M");
         gfa.put(line.as_bytes())
     })?;

@@ -24,6 +24,7 @@ mod grouped;
 mod index;
 mod joints;
 mod judge;
+mod last_paths;
 mod level;
 mod links;
 mod packed;

@@ -10,6 +10,7 @@ use super::bridges;
 use super::error_lengths::ErrorLengths;
 use super::faults::Fault;
 use super::files::Compared;
+use super::last_paths::LastPaths;
 use super::level::{self, Proven};
 use super::packed_reads::PackedReads;
 use super::paths::Paths;
@@ -21,7 +22,7 @@ use crate::kernel::placements::Placements;
 use crate::kernel::sequences;
 use crate::kernel::simplify::PathGraph;
 use crate::method::MethodFacts;
-use crate::pairs::{self, PairFacts, SolidSequences, place, scaffolds};
+use crate::pairs::{self, PairFacts, SolidSequences, joins, place, scaffolds};
 use crate::run;
 use crate::stages::level::Level;
 use crate::stages::scaffold_rows::ScaffoldRows;
@@ -128,8 +129,7 @@ impl<'a> Verification<'_, 'a> {
             }
         };
         if is_last {
-            let (short, lines) = self.scaffolds::<K>((&paths, k), depth, state)?;
-            self.graph((&paths, k), depth, (&short, lines.as_deref()), state)?;
+            self.last_graph::<K>((&paths, k), depth, state)?;
         }
         if stage.pair_facts.is_some() || self.later(k).is_none() && !self.places_pairs() {
             return Ok(After::Next(None));
@@ -274,7 +274,7 @@ impl<'a> Verification<'_, 'a> {
     /// Compares the graph and the contigs with their files.
     fn graph(
         &self,
-        paths: (&Paths<'_, '_>, usize),
+        paths: (&LastPaths<'_, '_, '_>, usize),
         depth: Depth,
         (short, lines): (&ShortContigs, Option<&[String]>),
         state: &mut State,
@@ -291,26 +291,28 @@ impl<'a> Verification<'_, 'a> {
         Ok(())
     }
 
-    /// Recomputes the contigs that are too short for the last graph, and the scaffolds of its
-    /// paths, which are compared with their file; returns the former, and lines of the graph's
-    /// file.
-    fn scaffolds<K: Kmer>(
+    /// Recomputes the scaffolds of the last graph, and the contigs that they join or that are too
+    /// short for it; compares them with their files.
+    fn last_graph<K: Kmer>(
         &self,
         (paths, k): (&Paths<'_, '_>, usize),
         depth: Depth,
         state: &mut State,
-    ) -> Result<(ShortContigs, Option<Vec<String>>)> {
+    ) -> Result<()> {
         if !self.places_pairs() {
-            return Ok((ShortContigs::default(), None));
+            let none = (&ShortContigs::default(), None);
+            return self.graph((&LastPaths::Proven(paths), k), depth, none, state);
         }
         let (budget, options) = (self.context.budget, &self.plan.options);
         let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
-        let short =
-            run::short_contigs(&self.context.request.output, &graph, (&state.levels[..], budget))?;
         let placements = self.place(&graph)?;
-        let Some(scaffolds) = scaffolds::find(self.context, &graph, placements, options.profile)?
-        else {
-            return Ok((short, None));
+        let scaffolds = scaffolds::find(self.context, &graph, placements, options.profile)?;
+        let (graph, scaffolds) = joins::joined(graph, scaffolds, budget)?;
+        let output = &self.context.request.output;
+        let short = run::short_contigs(output, &graph, (&state.levels[..], budget))?;
+        let last = (&LastPaths::Joined(&graph), k);
+        let Some(scaffolds) = scaffolds else {
+            return self.graph(last, depth, (&short, None), state);
         };
         let path = self.output(SCAFFOLDS_FILE);
         let mut file = Compared::open(&path)?;
@@ -319,7 +321,7 @@ impl<'a> Verification<'_, 'a> {
         let is_same = file.finish()?;
         state.require(is_same, || wrong_file(&path));
         state.scaffolds = Some(numbers);
-        Ok((short, Some(lines)))
+        self.graph(last, depth, (&short, Some(&lines)), state)
     }
 
     /// Returns the next size of k-mers where read pairs yield none, or the claim is adopted; all
