@@ -22,8 +22,9 @@ nodes alone. A node sees the nodes that it is connected with. The promise (ADR 1
 - a version that is replaced when its node cannot be told any more is read there, and where it is
   seen, until the nodes have met; then it is gone, or has a conflict name;
 - a program whose own store has ended reads the under level;
-- a version in mode `back` whose store was killed right when the under level had it may be there
-  again with its node, where it was removed meanwhile.
+- a version in mode `back` that has just reached the under level is in the memory of its node for a
+  moment more: what a node that does not see that one changes on the under level then, it does not
+  reach; where its store is killed in that moment, the version is there again with its node.
 
 Where the node of a version in memory alone is out of sight, a read may also return the version of
 the under level: both directories of the name may be out of sight too. A removal does not reach
@@ -39,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain
 from typing import Any
 
 from historychecker import Operation, Verdict, check
@@ -141,6 +142,11 @@ class StorePromise:
             return
         method = getattr(self, f"_{request['do']}")
         yield from method(state, request, operation.result)
+        if request["do"] in CHANGES:
+            node = request["node"]
+            unseen = [peer for peer in NODES if not state.sees(node, peer)]
+            for named in chain.from_iterable(self._named(state, peer) for peer in unseen):
+                yield from method(named, request, operation.result)
 
     def is_read(self, operation: Operation) -> bool:
         """Whether a request leaves every state as it is: a read, or one whose file is absent."""
@@ -173,13 +179,24 @@ class StorePromise:
     def hidden(self, state: State) -> Iterator[State]:
         """Return the states after a write-back, or after two versions met with one name."""
         for version in state.alone:
-            if version.is_back:
+            if version.is_named:
+                yield state.without([version])
+            elif version.is_back:
                 yield from self._flushed(state, version)
             below = state.under[version.path]
             is_unknown_below = below is not None and below != version.base
             has_rival = is_unknown_below or state.has_rival(version)
             if has_rival and (version.is_replaced or self._has_conflict(version)):
                 yield state.without([version])
+
+    def _named(self, state: State, node: int) -> Iterator[State]:
+        """Return the states in which a version of a node is on the under level, too."""
+        for version in state.alone:
+            is_waiting = version.node == node and version.is_back and not version.is_named
+            if is_waiting and state.under[version.path] in (version.base, None):
+                named = replace(version, base=version.value, is_named=True)
+                below = state.without([version]).with_under(version.path, version.value)
+                yield replace(below, alone=below.alone | {named})
 
     def _has_conflict(self, version: Alone) -> bool:
         return (version.path, version.value) in self.conflicts
@@ -299,23 +316,14 @@ class StorePromise:
         yield replace(state, unseen=unseen, alone=published)
 
     def _end(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
-        ended = replace(state, down=state.down | {request["node"]})
-        yield ended
-        # A kill may come when the under level has the version, before the memory says so.
-        named = [
-            version
+        forgotten = frozenset(
+            replace(version, is_named=False) if version.node == request["node"] else version
             for version in state.alone
-            if version.node == request["node"]
-            and version.is_back
-            and state.under[version.path] in (version.base, None)
-        ]
-        for count in range(1, len(named) + 1):
-            for versions in combinations(named, count):
-                state_then = ended.without(versions)
-                for version in versions:
-                    state_then = state_then.with_under(version.path, version.value)
-                still = frozenset(replace(version, base=version.value) for version in versions)
-                yield replace(state_then, alone=state_then.alone | still)
+        )
+        down = state.down | {request["node"]}
+        yield replace(state, down=down, alone=forgotten)
+        for named in self._named(state, request["node"]):
+            yield from self._end(named, request, result)
 
     def _begin(self, state: State, request: dict[str, Any], result: Value) -> Iterator[State]:
         node = request["node"]

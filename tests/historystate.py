@@ -17,7 +17,8 @@ class Alone:
 
     `base` is the version of the under level that it replaces; `is_published`, whether its node has
     seen another node since it was written, and no node that does not see it has changed its name;
-    `is_replaced`, whether it was replaced by a writer that knew it and could not tell its node.
+    `is_replaced`, whether it was replaced by a writer that knew it and could not tell its node;
+    `is_named`, whether the under level has it too, of which its node has not taken note yet.
     """
 
     path: int
@@ -27,6 +28,7 @@ class Alone:
     base: Value
     is_published: bool
     is_replaced: bool = False
+    is_named: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -252,6 +252,25 @@ def test_a_file_that_a_kill_left_on_both_levels_may_survive_its_removal_meanwhil
         assert is_allowed([*history, removal, *begins, read(20, 21, None)])
 
 
+def test_a_file_that_reaches_the_disk_is_in_memory_for_a_moment_more() -> None:
+    """A file was renamed on the disk by a node that did not see the one that had just written it.
+
+    Its own node read it under the old name until it had noted that the disk has it. The promise
+    says so since; nodes that see each other rename the file where it is.
+    """
+    moved = [
+        write(2, 3, "v", mode="back", node=2),
+        operation(4, 5, "rename", target=1),
+        read(6, 7, "v", node=2),
+        read(8, 9, "v", path=1),
+    ]
+    assert is_allowed([*sight(0, 1, "lose_sight", 2), *moved])
+    assert (
+        is_allowed([*sight(0, 1, "lose_sight", 2), *moved[:3], read(8, 9, None, path=1)]) is False
+    )
+    assert is_allowed(moved) is False
+
+
 def test_a_file_replaced_while_its_store_ends_is_there_until_the_nodes_have_met() -> None:
     nodes = [operation(2, 3, "end", node=3), write(4, 8, "w", mode="memory")]
     nodes += [operation(5, 9, "lose_sight", node=node, peer=3) for node in (1, 2)]
