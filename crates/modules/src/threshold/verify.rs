@@ -191,8 +191,8 @@ impl Proof<'_> {
         let mean = plain::mean(&degrees);
         let median = median(&mut degrees);
         let all = degrees.len() as f64 * (degrees.len() as f64 - 1.0) / 2.0;
-        // From the p-value of the row, which is near: that of the series is exact to 1e-16 only, and
-        // there may be 1e7 pairs for each edge.
+        // From the p-value of the row, which is near: that of the series is exact to 1e-16 only,
+        // and there may be 1e7 pairs for each edge.
         let by_chance = if edges == 0.0 { f64::NAN } else { (row.p * all / edges).min(1.0) };
         edges == network.edges as f64
             && self.counts.components(number) == (network.components, network.largest_component)
