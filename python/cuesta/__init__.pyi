@@ -983,8 +983,8 @@ def run(
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
     min_samples
-        Use only genes with values in at least so many samples. At least 1 samples. None: half of
-        the samples, and at least four.
+        Use only genes with values in at least so many samples. None: half of the samples, and at
+        least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -1240,8 +1240,8 @@ def run(
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
     min_samples
-        Use only genes with values in at least so many samples. At least 1 samples. None: half of
-        the samples, and at least four.
+        Use only genes with values in at least so many samples. None: half of the samples, and at
+        least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -2219,8 +2219,8 @@ def compare(
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
     min_samples
-        Use only genes with values in at least so many samples. At least 1 samples. None: half of
-        the samples, and at least four.
+        Use only genes with values in at least so many samples. None: half of the samples, and at
+        least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -2476,8 +2476,8 @@ def compare(
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
     min_samples
-        Use only genes with values in at least so many samples. At least 1 samples. None: half of
-        the samples, and at least four.
+        Use only genes with values in at least so many samples. None: half of the samples, and at
+        least four.
     log2
         Replace each value x by log2(x + 1).
     missing

@@ -5,12 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from cuesta.errors import EngineMissing, InputError
+from cuesta.plugins import remedy
 
 
 def require(path: str, kind: str, extra: str, *libraries: str) -> None:
     """Check that libraries are installed. Errors: `EngineMissing` with the command to do so."""
     if any(find_spec(name) is None for name in libraries):
-        raise EngineMissing(f"{path} is {kind}; pip install 'cuesta[{extra}]' to read it")
+        raise EngineMissing(f"{path} is {kind}; {remedy(extra)} to read it")
 
 
 def no_layers(path: str, kind: str, layer: str | None) -> None:
