@@ -263,6 +263,27 @@ fn thresholds_count_edges_as_they_are() {
     assert_eq!(place.text("powers.tsv").lines().count(), 16);
 }
 
+/// The part by chance came from the series of Student, whose p-value is exact to 1e-16 only, so a
+/// right answer with a million pairs for each edge did not verify. It comes from the p-value of the
+/// row, which is compared with the series.
+#[test]
+fn few_edges_of_many_genes_verify() {
+    let (genes, samples) = (4_000, 60);
+    let mut text = "gene".to_owned();
+    (0..samples).for_each(|sample| text += &format!("\ts{sample}"));
+    for gene in 0..genes {
+        text += &format!("\ng{gene}");
+        // The second gene repeats the first.
+        let stream = Stream::new(9, if gene == 1 { 0 } else { gene });
+        (0..samples).for_each(|sample| text += &format!("\t{:.3}", stream.normal(sample)));
+    }
+    let place = Place::new(&(text + "\n"));
+    let response = place.answer(&THRESHOLD, &json!({"low": 0.9, "high": 0.95, "step": 0.05}), 2);
+    assert_eq!(response.counts["cut_offs"], 2);
+    let text = place.text("thresholds.tsv");
+    assert!(text.lines().skip(1).all(|row| row.split('\t').nth(1) == Some("1")), "{text}");
+}
+
 /// Wrong answers of all files, as many as `CUESTA_SOAK` has in soaks.
 #[test]
 fn no_changed_answer_passes() {
