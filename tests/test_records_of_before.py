@@ -26,7 +26,7 @@ INPUTS = {"pairs.txt": "clusters-a.txt", "matrix.txt": "matrix.txt"}
 
 @pytest.fixture(params=ANSWERS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def answer(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """An answer of an earlier version, with its input where its record says."""
+    """An answer of an earlier version, with its input at the place in its record."""
     source: Path = request.param
     folder = tmp_path / source.name
     shutil.copytree(source, folder)
@@ -42,7 +42,7 @@ def record(folder: Path) -> dict[str, Any]:
     return fields
 
 
-def test_there_are_answers_of_earlier_versions() -> None:
+def test_answers_of_earlier_versions_exist() -> None:
     assert len(ANSWERS) >= 2
     versions = {record(path)["versions"]["cuesta"] for path in ANSWERS}
     assert versions == {path.parent.name for path in ANSWERS}

@@ -26,7 +26,7 @@ def wheel(folder: Path, members: dict[str, str]) -> Path:
     return path
 
 
-def test_all_files_have_one_version_and_the_changelog_gets_it_with_a_tag() -> None:
+def test_all_files_but_the_changelog_have_the_same_version() -> None:
     versions = distributions.versions()
     assert len(versions) >= 3 + len(distributions.DISTRIBUTIONS) - 1
     assert set(versions.values()) - {versions.pop("CHANGELOG.md")} == {distributions.version()}
@@ -88,7 +88,7 @@ def test_texts_of_libraries_in_c_are_among_the_notices() -> None:
     assert "Meta Platforms" in text
 
 
-def test_every_distribution_is_a_line_of_the_list() -> None:
+def test_all_distributions_are_in_the_list() -> None:
     folders = {path.parent for path in ROOT.glob("packages/*/pyproject.toml")} | {ROOT}
     assert {each.folder for each in distributions.DISTRIBUTIONS} == folders
 

@@ -80,7 +80,7 @@ def make_root(suite: str, machine: str) -> Path:
 
 def attempt(root: Path, suite: str, machine: str, out: Path) -> str:
     """Install the wheels in a root and run the golden cases; return what they print."""
-    work = root / "work"
+    work = root / "srv"
     shutil.rmtree(work, ignore_errors=True)
     (work / "wheels").mkdir(parents=True)
     for distribution in DISTRIBUTIONS:
@@ -95,23 +95,23 @@ def attempt(root: Path, suite: str, machine: str, out: Path) -> str:
     run([*pip, *wanted])
     inside = ["unshare", "--net", "chroot", str(root)]
     if machine == platform.machine():
-        install = "/work/venv/bin/pip install --quiet --no-index --find-links /work/wheels cuesta"
-        run([*inside, "sh", "-ec", f"cd /work; python3 -m venv venv; {install} cuesta-lab"])
-        return run([*inside, "/work/venv/bin/python", "/work/golden.py"])
+        install = "/srv/venv/bin/pip install --quiet --no-index --find-links /srv/wheels cuesta"
+        run([*inside, "sh", "-ec", f"cd /srv; python3 -m venv venv; {install} cuesta-lab"])
+        return run([*inside, "/srv/venv/bin/python", "/srv/golden.py"])
     for wheel in (work / "wheels").glob("*.whl"):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(work / "site")
     emulator = debian.unpacked("qemu", ["qemu-user-static"]) / "usr" / "bin"
     shutil.copy2(emulator / f"qemu-{machine}-static", work / "qemu")
     python = f"/usr/bin/python{PYTHONS[suite]}"
-    words = ["/work/qemu", "-E", "PYTHONPATH=/work/site", python, "/work/golden.py"]
+    words = ["/srv/qemu", "-E", "PYTHONPATH=/srv/site", python, "/srv/golden.py"]
     return run([*inside, *words])
 
 
 def run(words: Sequence[str]) -> str:
     """Run a command without variables of this machine's Python; return its output."""
-    kept = {"PATH": os.environ["PATH"], "HOME": "/root", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(words, env=kept, check=True, capture_output=True, text=True)
+    variables = {"PATH": os.environ["PATH"], "HOME": "/root", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(words, env=variables, check=True, capture_output=True, text=True)
     return done.stdout
 
 

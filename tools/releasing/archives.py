@@ -30,7 +30,7 @@ def build(folder: Path, epoch: int, machines: Iterable[str]) -> list[Path]:
 
 
 def native_wheel(distribution: Distribution, target: Target, folder: Path, epoch: int) -> None:
-    """Build the wheel of a native module for one processor, linked by zig for an old glibc."""
+    """Build the wheel of a native module for a processor, linked by zig for an old glibc."""
     command = [str(VENV / "bin" / "maturin"), "build", "--release", "--locked", "--quiet", "--zig"]
     command += ["--target", target.triple, "--compatibility", PLATFORM, "--out", str(folder)]
     variables = environment(target, epoch)

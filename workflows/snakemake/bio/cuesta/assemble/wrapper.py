@@ -1,4 +1,4 @@
-"""Snakemake wrapper of `cuesta run assemble` for one sample."""
+"""Snakemake wrapper of `cuesta run assemble` for a sample."""
 
 import shlex
 
