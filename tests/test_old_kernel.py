@@ -66,5 +66,5 @@ def test_a_store_serves_files_over_links_and_none_outside(under: Path, tmp_path:
     (under / "outside").symlink_to("/etc")
     words = ("run", "degrees", "cuesta:///latest/pairs.txt", "-o", str(tmp_path / "out"), "--json")
     assert json.loads(cuesta(*words))["verified"] is True
-    words = ("run", "degrees", "cuesta:///outside/passwd", "-o", str(tmp_path / "none"))
-    assert "a symbolic link leads out of the under level" in cuesta(*words, code=2)
+    outside = ("run", "degrees", "cuesta:///outside/passwd", "-o", str(tmp_path / "none"))
+    assert "a symbolic link leads out of the under level" in cuesta(*outside, code=2)

@@ -64,8 +64,8 @@ def check_file(file: Path) -> list[str]:
         return [f"{file.name}: {len(names)} files"]
     names = members(file)
     if file.stat().st_size > WHEEL_BYTES_MAX:
-        size = file.stat().st_size
-        raise CheckError(f"{file.name} has {size:,} bytes, at most {WHEEL_BYTES_MAX:,} are allowed")
+        excess = f"{file.stat().st_size:,} bytes, at most {WHEEL_BYTES_MAX:,} are allowed"
+        raise CheckError(f"{file.name} has {excess}")
     check_contents(file, distribution, names)
     # W002: an empty marker of typing is a copy of another; W009: a wheel has one package here.
     run_tool("check-wheel-contents", "--ignore", "W002,W009", str(file))
