@@ -31,7 +31,7 @@ def lmod(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     places = {"sys_lua_path": f"{scripts}/?.lua;{scripts}/?/init.lua"}
     places["sys_lua_cpath"] = f"{libraries}/?.so"
     for name, place in places.items():
-        text = re.sub(rf'({name} *= *").*"', lambda match, at=place: f'{match[1]}{at}"', text)
+        text = re.sub(rf'({name} *= *").*"', rf'\g<1>{place}"', text)
     # The program looks for its parts next to itself.
     program.with_name("lmod-here").write_text(text)
     return [str(unpacked / "usr/bin/lua5.3"), str(program.with_name("lmod-here")), "bash"]
