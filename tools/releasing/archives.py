@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -50,8 +51,14 @@ def source_archive(distribution: Distribution, folder: Path, epoch: int) -> None
         _run_uv("--sdist", distribution, folder, epoch)
         return
     variables = os.environ | {"SOURCE_DATE_EPOCH": str(epoch)}
-    command = [str(VENV / "bin" / "maturin"), "sdist", "--quiet", "--out", str(folder)]
-    subprocess.run(command, cwd=distribution.folder, env=variables, check=True)
+    command = [str(VENV / "bin" / "maturin"), "sdist", "--out", str(folder)]
+    # Its list of all files is long; a failure has its reason in there.
+    done = subprocess.run(
+        command, cwd=distribution.folder, env=variables, check=False, stderr=subprocess.PIPE
+    )
+    if done.returncode:
+        sys.stderr.buffer.write(done.stderr)
+        done.check_returncode()
 
 
 def _run_uv(kind: str, distribution: Distribution, folder: Path, epoch: int) -> None:
