@@ -111,7 +111,7 @@ fn contigs_around_a_repeat_that_pairs_span_are_joined() {
     // 536 contigs were a sixth shorter than scaffolds that had no gap. Fix: both are joined.
     let folder = tempfile::tempdir().unwrap();
     let (repeat, parts) = (drawn(0..200), [1000..3000, 3000..5000, 5000..7000].map(drawn));
-    let genome = parts.join(&repeat);
+    let genome = parts.join(repeat.as_str());
     write_reads(folder.path(), &pairs_over(&genome, 0..0));
     let request = assembled(folder.path(), 2);
     let text = |name: &str| fs::read_to_string(request.output.join(name)).unwrap();

@@ -162,8 +162,8 @@ mod tests {
         for seed in 0..contigs {
             let bases = drawn(seed + 2, 100 + seed);
             all.push(match seed % 2 {
-                0 => [&bases, &repeat[..K - 1]].concat(),
-                _ => [&repeat[repeat.len() + 1 - K..], &bases].concat(),
+                0 => [&bases[..], &repeat[..K - 1]].concat(),
+                _ => [&repeat[repeat.len() + 1 - K..], &bases[..]].concat(),
             });
         }
         let mut paths = Paths::new(budget, "a test");
