@@ -25,7 +25,7 @@ mutants:      ## 100 small changes of every crate, each to be found by its tests
 	@python3 tools/mutants.py
 faults:       ## 60 known faults, one at a time, each to be found by its test
 	@python3 tools/setup.py test && .venv/bin/python tools/faults.py
-build:        ## .venv/bin/cuesta
+build:        ## .venv/bin/cuesta and .venv/bin/cuesta-store
 	@python3 tools/setup.py build
 wheel:        ## dist/*.whl, tried in an empty environment without a compiler
 	@python3 tools/setup.py all && .venv/bin/python tools/wheel.py
@@ -40,4 +40,4 @@ docs:         ## the site build/site/html with all commands and the Python API, 
 rust-docs:    ## the API of the Rust crates, target/doc
 	@cargo doc --workspace --no-deps
 clean:        ## remove what the other targets made
-	@rm -rf .venv target dist build python/cuesta/_native*.so
+	@rm -rf .venv target dist build python/cuesta/_native*.so packages/store/cuesta_store/_native*.so

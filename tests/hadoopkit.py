@@ -16,7 +16,7 @@ import hadoop_jar
 import maven
 import spark_parts
 from cuesta.engines.spark.java import find_java
-from cuesta.store.hadoop_jar import current
+from cuesta_store.hadoop_jar import current
 from storekit import Program, RunningStore
 
 ARTIFACTS = (

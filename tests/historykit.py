@@ -22,9 +22,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from adversarykit import clock_environment, remove_clocks, set_clock
-from cuesta.errors import CuestaError
-from cuesta.store import control
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.errors import CuestaError
+from cuesta_store.filesystem import CuestaFileSystem
 from historychecker import Operation, Verdict
 from historycontent import content, content_value
 from historymodel import ABSENT, UNKNOWN, verdict

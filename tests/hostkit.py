@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from cuesta.errors import CuestaError
-from cuesta.store import control
-from cuesta.store.control import StoreSettings
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.peers import PeerSettings, make_secret, write_members
+from cuesta_store import control
+from cuesta_store.control import StoreSettings
+from cuesta_store.errors import CuestaError
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.peers import PeerSettings, make_secret, write_members
 from storekit import BLOCK_BYTES
 from waitkit import wait_for
 
@@ -129,7 +129,7 @@ class HostStore:
         """Start the store."""
         request = control.to_request(self.settings, self.folder)
         words = ["ip", "netns", "exec", host_name(self.number)]
-        words += [sys.executable, "-m", "cuesta.store.serve", request]
+        words += [sys.executable, "-m", "cuesta_store.serve", request]
         self.process = subprocess.Popen(
             words,
             env=os.environ | self.environment,

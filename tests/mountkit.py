@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.store import mount
+from cuesta_store import mount
 from storekit import RunningStore, running_store
 
 MISSING = "" if os.access(mount.DEVICE, os.R_OK | os.W_OK) else f"no {mount.DEVICE}"

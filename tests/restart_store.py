@@ -11,8 +11,8 @@ import signal
 import sys
 from pathlib import Path
 
-from cuesta.errors import EngineMissing
-from cuesta.store import control
+from cuesta_store import control
+from cuesta_store.errors import EngineMissing
 
 
 def main(request: str, action: str) -> None:
@@ -21,7 +21,7 @@ def main(request: str, action: str) -> None:
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
     if pid is None or action == "restart":
-        answer = control.launch("cuesta.store.serve", request)
+        answer = control.launch("cuesta_store.serve", request)
         if answer != "ready":
             sys.exit(answer)
 

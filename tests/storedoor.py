@@ -20,7 +20,7 @@ class Fsspec:
     """Access through the file system of fsspec."""
 
     def __init__(self, folder: str) -> None:
-        from cuesta.store.filesystem import CuestaFileSystem
+        from cuesta_store.filesystem import CuestaFileSystem
 
         self._files = CuestaFileSystem(folder)
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuesta.errors import EngineMissing
-from cuesta.store import control
-from cuesta.store.control import StoreSettings
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.peers import PeerSettings, make_secret, write_members
+from cuesta_store import control
+from cuesta_store.control import StoreSettings
+from cuesta_store.errors import EngineMissing
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.peers import PeerSettings, make_secret, write_members
 from waitkit import wait_for
 
 BLOCK_BYTES = 1 << 16

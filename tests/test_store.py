@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 import zarr
 
-from cuesta.errors import EngineMissing, InputError
-from cuesta.store import control
-from cuesta.store.client import CachedFile
-from cuesta.store.control import StoreSettings
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.simulate import simulate
+from cuesta_store import control
+from cuesta_store.client import CachedFile
+from cuesta_store.control import StoreSettings
+from cuesta_store.errors import EngineMissing, InputError
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.simulate import simulate
 from storekit import BLOCK_BYTES, RunningStore, noise, running_store, store
 from waitkit import HANG_SECONDS
 

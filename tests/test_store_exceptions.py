@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cuesta.errors import InputError
-from cuesta.store import control
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.errors import InputError
+from cuesta_store.filesystem import CuestaFileSystem
 from storekit import BLOCK_BYTES, RunningStore, noise, store
 from waitkit import wait_for
 

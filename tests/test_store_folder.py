@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import adversarykit
-from cuesta.errors import EngineMissing, InputError
-from cuesta.store import control
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.writer import WrittenFile
+from cuesta_store import control
+from cuesta_store.errors import EngineMissing, InputError
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.writer import WrittenFile
 from storekit import noise
 from waitkit import wait_for
 
@@ -202,7 +202,7 @@ def test_a_signal_ends_a_store_and_its_log_names_files_in_memory_alone(
     request = control.to_request(control.StoreSettings(under=under, **settings), folder)
     with log.open("wb") as sink:
         daemon = subprocess.Popen(
-            [sys.executable, "-m", "cuesta.store.serve", request], stdout=sink, stderr=sink
+            [sys.executable, "-m", "cuesta_store.serve", request], stdout=sink, stderr=sink
         )
     wait_for(lambda: "ready" in log.read_text())
     write(folder, "/a", "memory")

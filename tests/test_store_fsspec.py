@@ -21,9 +21,9 @@ from fsspec.tests.abstract import (
     AbstractPutTests,
 )
 
-from cuesta.store import control
-from cuesta.store.control import StoreSettings
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.control import StoreSettings
+from cuesta_store.filesystem import CuestaFileSystem
 from storekit import RunningStore, running_store
 
 OPERATIONS = 300

@@ -16,8 +16,8 @@ import pytest
 
 from cuesta.cli.app import call
 from cuesta.engines import get_engine
-from cuesta.store.client import CachedFile
 from cuesta.testing import Case, golden_cases
+from cuesta_store.client import CachedFile
 from labkit import input_sizes, record_of
 from storedkit import digest_of, in_store, stored, under
 from storekit import RunningStore, noise, running_store

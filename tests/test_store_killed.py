@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 from adversarykit import STRANGER_UID, needs_root
-from cuesta.errors import EngineMissing, InputError
-from cuesta.store import control, missing
-from cuesta.store.client import Connection
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control, missing
+from cuesta_store.client import Connection
+from cuesta_store.errors import EngineMissing, InputError
+from cuesta_store.filesystem import CuestaFileSystem
 from storekit import RunningStore, noise, running_store
 from waitkit import wait_for
 

@@ -14,8 +14,8 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from adversarykit import damage, foreign_tree, listing
-from cuesta.errors import InputError
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store.errors import InputError
+from cuesta_store.filesystem import CuestaFileSystem
 from storekit import RunningStore, running_store
 
 TWINS = {

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.errors import EngineMissing, InputError
-from cuesta.store import control
-from cuesta.store.client import CachedFile
-from cuesta.store.control import StoreSettings
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.rules import FolderRule, folder_rules
+from cuesta_store import control
+from cuesta_store.client import CachedFile
+from cuesta_store.control import StoreSettings
+from cuesta_store.errors import EngineMissing, InputError
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.rules import FolderRule, folder_rules
 from storekit import BLOCK_BYTES, RunningStore, noise, running_store
 from waitkit import wait_for
 

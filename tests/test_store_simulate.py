@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from cuesta.errors import InputError
-from cuesta.store.simulate import simulate
+from cuesta_store.errors import InputError
+from cuesta_store.simulate import simulate
 
 READS = 20_000
 MEMORIES = [60, 500, 1000]

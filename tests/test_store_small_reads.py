@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta.store import control
-from cuesta.store.client import CachedFile, Connection
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.client import CachedFile, Connection
+from cuesta_store.filesystem import CuestaFileSystem
 from storekit import BLOCK_BYTES, noise, running_store
 
 RECEIVE = Connection._receive

@@ -12,14 +12,14 @@ import fsspec
 import pytest
 
 from adversarykit import call_as_stranger, needs_root
-from cuesta.errors import EngineMissing, InputError
-from cuesta.store import control
-from cuesta.store.client import CachedFile, Connection
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.page_server import Watch
-from cuesta.store.peers import make_secret, peer_settings
-from cuesta.store.trusted_folder import TrustedFolder, open_block
-from cuesta.store.writer import WrittenFile
+from cuesta_store import control
+from cuesta_store.client import CachedFile, Connection
+from cuesta_store.errors import EngineMissing, InputError
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.page_server import Watch
+from cuesta_store.peers import make_secret, peer_settings
+from cuesta_store.trusted_folder import TrustedFolder, open_block
+from cuesta_store.writer import WrittenFile
 from forgerkit import KINDS, forger
 from storekit import running_store
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.store import control
-from cuesta.store.client import Connection
+from cuesta_store import control
+from cuesta_store.client import Connection
 from storekit import RunningStore, running_store
 from waitkit import wait_for
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from cuesta.errors import EngineMissing, InputError
-from cuesta.store import control
-from cuesta.store.client import Connection
-from cuesta.store.control import StoreSettings
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.writer import WrittenFile
+from cuesta_store import control
+from cuesta_store.client import Connection
+from cuesta_store.control import StoreSettings
+from cuesta_store.errors import EngineMissing, InputError
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.writer import WrittenFile
 from storekit import BLOCK_BYTES, RunningStore, noise, running_store, store
 from waitkit import wait_for
 

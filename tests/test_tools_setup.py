@@ -143,19 +143,53 @@ def test_each_declared_dependency_is_pinned() -> None:
     ]
     assert all(extras.pop(name) for name in setup.TOOL_EXTRAS)
     ours = {line for name in setup.OWN for line in extras.pop(name)}
-    assert ours == {f"cuesta-lab=={version()}"}
-    lab = tomllib.loads((setup.LAB / "pyproject.toml").read_text())
-    assert lab["project"]["version"] == version()
-    needed = [*lab["project"]["dependencies"], *lab["build-system"]["requires"]]
+    assert ours == {f"cuesta-lab=={version()}", f"cuesta-store=={version()}"}
+    needed: list[str] = []
+    for product in (setup.LAB, setup.STORE):
+        content = tomllib.loads((product / "pyproject.toml").read_text())
+        assert content["project"]["version"] == version()
+        needed += content["project"]["dependencies"]
+        needed += content["build-system"]["requires"]
     needed.remove(f"cuesta=={version()}")
     declared = [
         *needed,
         *project["dependencies"],
         *(name for extra in extras.values() for name in extra),
     ]
-    pinned = set(re.findall(r"^([\w.-]+)==", setup.REQUIREMENTS.read_text(), re.MULTILINE))
-    names = {re.split(r"[\s<>=!~\[;]", line)[0].lower().replace("_", "-") for line in declared}
-    assert names - pinned == set()
+    assert names_of(declared) - pinned_in(setup.REQUIREMENTS) == set()
+    assert names_of(needed) - pinned_in(setup.REQUIREMENTS_BUILD) == set()
+
+
+def names_of(declared: list[str]) -> set[str]:
+    return {re.split(r"[\s<>=!~\[;]", line)[0].lower().replace("_", "-") for line in declared}
+
+
+def pinned_in(requirements: Path) -> set[str]:
+    return set(re.findall(r"^([\w.-]+)==", requirements.read_text(), re.MULTILINE))
+
+
+def test_native_modules_ask_for_the_same_features_of_what_both_use() -> None:
+    """A crate whose features differ between the two modules is compiled for each of them.
+
+    Cargo resolves features for the package that it builds, and maturin builds one at a time.
+    """
+    whole, store = (features(crate) for crate in ("cuesta-python", "cuesta-store-python"))
+    both = whole.keys() & store.keys()
+    assert "cuesta-store" in {name.split()[0] for name in both}
+    assert {name: (whole[name], store[name]) for name in both if whole[name] != store[name]} == {}
+
+
+def features(crate: str) -> dict[str, set[str]]:
+    """The crates that a crate links, each with its features, as Cargo would build them."""
+    words = ["cargo", "tree", "--locked", "--offline", "--package", crate, "--no-dedupe"]
+    words += ["--edges", "normal,build", "--prefix", "none", "--format", "{p}|{f}"]
+    done = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True)
+    built: dict[str, set[str]] = {}
+    for line in done.stdout.splitlines():
+        name, _, text = line.partition("|")
+        # A crate may be built for the machine that compiles too, with other features.
+        built.setdefault(name.removesuffix(" (*)"), set()).add(text.removesuffix(" (*)"))
+    return built
 
 
 def version() -> str:

@@ -26,7 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
-SOURCES = os.pathsep.join(str(ROOT / name) for name in ("python", "packages/lab"))
+SOURCES = os.pathsep.join(str(ROOT / name) for name in ("python", "packages/lab", "packages/store"))
 """Packages of this checkout, as a path of Python."""
 
 CLIPPY = ("--workspace", "--all-targets", "--release", "--quiet")

@@ -27,6 +27,7 @@ class Distribution:
 DISTRIBUTIONS = (
     Distribution("cuesta", ROOT, is_native=True),
     Distribution("cuesta-lab", ROOT / "packages" / "lab"),
+    Distribution("cuesta-store", ROOT / "packages" / "store", is_native=True),
 )
 
 
@@ -41,6 +42,7 @@ def versions() -> dict[str, str]:
     """The version in each file that has one of its own; empty where it has none."""
     patterns = {
         "python/cuesta/__init__.py": r'^__version__ = "(.+)"',
+        "packages/store/cuesta_store/__init__.py": r'^__version__ = "(.+)"',
         "CITATION.cff": r"^version: (.+)$",
         "CHANGELOG.md": r"^## (\d\S*)",
         "fuzz/Cargo.toml": r'^version = "(.+)"',

@@ -25,7 +25,13 @@ ROOT = Path(__file__).resolve().parent.parent
 LISTS = ROOT / "tests" / "faults"
 WORK = ROOT / "target" / "faults"
 PYTHON = ROOT / ".venv" / "bin" / "python"
-BUILT = ("python/cuesta/jars", "python/cuesta/_native.abi3.so", ".venv")
+PRODUCTS = ("python", "packages/lab", "packages/store")
+"""Folders of the Python packages."""
+BUILT = (
+    *("python/cuesta/jars", "python/cuesta/_native.abi3.so"),
+    *("packages/store/cuesta_store/jars", "packages/store/cuesta_store/_native.abi3.so"),
+    ".venv",
+)
 """Paths outside of git that tests need: links in the copy."""
 HANG_SECONDS = 1200
 """A guard: a fault whose test hangs is found."""
@@ -203,7 +209,7 @@ def environment(tree: Path) -> Mapping[str, str]:
     return {
         "CARGO_TARGET_DIR": str(WORK / "target"),
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(str(tree / name) for name in ("python", "packages/lab")),
+        "PYTHONPATH": os.pathsep.join(str(tree / name) for name in PRODUCTS),
         # A fault of the same length within a second would leave the compiled file in use.
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYO3_PYTHON": str(PYTHON),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
-from cuesta.store.simulate import Simulated, simulate
+from cuesta_store.simulate import Simulated, simulate
 
 MEMORY_BLOCKS = 64
 SEED = 7

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SANITIZERS = ("address", "thread")
-LEFT_OUT = ("python",)
+LEFT_OUT = ("bindings", "python")
 ALLOWED = re.compile(r"#!?\[allow\(unsafe_code\)\]")
 PASSED = re.compile(r"^test result: ok\. (\d+) passed", re.MULTILINE)
 OPTIONS = {

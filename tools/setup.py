@@ -2,8 +2,9 @@
 
     python3 tools/setup.py [build|venv|all|test|lock]
 
-build   the virtual environment `.venv` with the packages of Spark and TileDB, the native module in
-        release, and the laboratory, so that `.venv/bin/cuesta` works (the default)
+build   the virtual environment `.venv` with the packages of Spark and TileDB, the native modules in
+        release, the store and the laboratory, so that `.venv/bin/cuesta` and
+        `.venv/bin/cuesta-store` work (the default)
 venv    `.venv` with all pinned packages, those for lints, tests and benches too
 all     both, and the jars: of the Scala workloads, with the compiler that PySpark brings, and
         those for Hadoop, with the JDK's or one from Maven
@@ -37,19 +38,21 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 PIP = (str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-COMMAND = VENV / "bin" / "cuesta"
+COMMANDS = tuple(VENV / "bin" / name for name in ("cuesta", "cuesta-store"))
 STAMP = VENV / "cuesta-stamp.json"
-REQUIREMENTS = ROOT / "tools" / "requirements.txt"
-REQUIREMENTS_BUILD = ROOT / "tools" / "requirements-build.txt"
+TOOLS = ROOT / "tools"
+REQUIREMENTS = TOOLS / "requirements.txt"
+REQUIREMENTS_BUILD = TOOLS / "requirements-build.txt"
 """The pinned packages that `make build` and `make demo` need."""
 PACKAGE = ROOT / "python" / "cuesta"
-LAB = ROOT / "packages" / "lab"
-"""Distribution `cuesta-lab`."""
-MODULE = PACKAGE / "_native.abi3.so"
-SCALA_JOBS = ROOT / "tools" / "scala_jobs.py"
-JAR = PACKAGE / "jars" / "cuesta-spark-jobs.jar"
-HADOOP_JAR_TOOL = ROOT / "tools" / "hadoop_jar.py"
-HADOOP_JARS = tuple(JAR.with_name(f"cuesta-hadoop-{name}.jar") for name in ("store", "rounds"))
+LAB, STORE = (ROOT / "packages" / name for name in ("lab", "store"))
+"""Distributions `cuesta-lab` and `cuesta-store`."""
+STORE_PACKAGE = STORE / "cuesta_store"
+MODULES = tuple(folder / "_native.abi3.so" for folder in (PACKAGE, STORE_PACKAGE))
+PACKAGES = (PACKAGE, STORE_PACKAGE, LAB / "cuesta_lab")
+JARS, STORE_JARS = PACKAGE / "jars", STORE_PACKAGE / "jars"
+JAR = JARS / "cuesta-spark-jobs.jar"
+HADOOP_JARS = (STORE_JARS / "cuesta-hadoop-store.jar", JARS / "cuesta-hadoop-rounds.jar")
 
 PYTHON_MIN = (3, 11)
 ARCHIVE = """
@@ -63,7 +66,7 @@ training.make(print)
 """Makes the archive that Spark starts from, where there is none, or in place of the one there."""
 ARCHIVE_SOURCES = ("archive", "configuration", "launch", "session", "training")
 EXTRAS_BUILD = ("spark", "array")
-OWN = frozenset({"lab", "model"})
+OWN = frozenset({"lab", "model", "store"})
 """Extras that bring packages of this repository, so that nothing of theirs is pinned."""
 COMPILED_EXTRA, TOOL_EXTRAS = "assess", frozenset({"docs", "release", "workflows"})
 """An extra that is compiled with zlib's headers, and those that have locks of their own."""
@@ -112,7 +115,7 @@ def venv() -> None:
 
 
 def build() -> None:
-    """Build the native module in release, and the command `.venv/bin/cuesta`."""
+    """Build the native modules in release, and the commands in `.venv/bin`."""
     build_with(REQUIREMENTS_BUILD, "the packages of the engines (0.9 GB)")
 
 
@@ -145,28 +148,29 @@ def install(requirements: Path, what: str) -> None:
 
 
 def build_with(requirements: Path, what: str) -> None:
-    """Build the native module, and install the package as bytecode, as users have it."""
+    """Build the native modules, and install the packages as bytecode, as users have them."""
     build_native(requirements, what)
     install_lab()
-    run([str(PYTHON), "-m", "compileall", "-q", str(PACKAGE), str(LAB / "cuesta_lab")])
+    run([str(PYTHON), "-m", "compileall", "-q", *map(str, PACKAGES)])
 
 
 def build_native(requirements: Path, what: str) -> None:
-    """Compile the native module while packages are installed."""
+    """Compile the native modules while packages are installed."""
     check_toolchain()
     make_venv()
     sources = digest(native_sources())
-    if stamp().get("native") == sources and MODULE.exists() and COMMAND.exists():
+    if stamp().get("native") == sources and all(file.exists() for file in (*MODULES, *COMMANDS)):
         install(requirements, what)
         return
     maturin = [str(VENV / "bin" / "maturin"), "develop", "--release", "--quiet"]
     install_alone("maturin", requirements)
     with ThreadPoolExecutor(1) as pool:
         installed = pool.submit(install, requirements, what)
-        announce("compiling the native module (minutes the first time)")
+        announce("compiling the native modules (minutes the first time)")
         run([*maturin, "--skip-install"])
         installed.result()
-    run(maturin)
+    for folder in (ROOT, STORE):
+        run(maturin, folder)
     write_stamp({"native": sources})
 
 
@@ -207,14 +211,14 @@ def pip(*words: str) -> None:
 
 def build_jar() -> None:
     """Build the jar of the Scala workloads, which contains its origin."""
-    if not succeeds([str(PYTHON), str(SCALA_JOBS), "build", str(JAR)]):
+    if not succeeds([str(PYTHON), str(TOOLS / "scala_jobs.py"), "build", str(JAR)]):
         raise SetupError("the Scala workloads do not build; see the compiler's messages above")
 
 
 def build_hadoop_jars() -> None:
     """Build the jars for Hadoop; without a Java compiler and Maven, print what is missing."""
     for jar in HADOOP_JARS:
-        if not succeeds([str(PYTHON), str(HADOOP_JAR_TOOL), "build", str(jar)]):
+        if not succeeds([str(PYTHON), str(TOOLS / "hadoop_jar.py"), "build", str(jar)]):
             announce(f"no {jar.name}: apt-get install openjdk-17-jdk-headless")
 
 
@@ -256,8 +260,7 @@ def install_minimap2() -> None:
 def extras() -> dict[str, list[str]]:
     """The packages of every extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    by_extra: dict[str, list[str]] = project["optional-dependencies"]
-    return by_extra
+    return dict(project["optional-dependencies"])
 
 
 def install_of_debian(what: str, packages: Sequence[str]) -> None:
@@ -286,8 +289,10 @@ def compile_requirements(target: Path, names: Iterable[str], *options: str) -> N
     command = [str(VENV / "bin" / "uv"), "pip", "compile", "--quiet", "--universal"]
     shown = ["--python-version", "3.11", "--no-annotate", "--no-header", "--generate-hashes"]
     wanted = [word for name in names for word in ("--extra", name)]
-    projects = [tomllib.loads((folder / "pyproject.toml").read_text()) for folder in (ROOT, LAB)]
+    folders = (ROOT, LAB, STORE)
+    projects = [tomllib.loads((folder / "pyproject.toml").read_text()) for folder in folders]
     builds = [line for project in projects for line in project["build-system"]["requires"]]
+    builds += projects[-1]["project"]["dependencies"]
     pinned_text = subprocess.run(
         [*command, *shown, *options, *wanted, "pyproject.toml", "-"],
         cwd=ROOT,
@@ -313,7 +318,8 @@ def check_toolchain() -> None:
     """Check for a C compiler to link with and a Rust compiler that is new enough."""
     if not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
         raise SetupError("a C compiler is missing: apt-get install build-essential")
-    wanted = rust_version_wanted()
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    wanted = str(workspace["package"]["rust-version"])
     if not shutil.which("cargo") or not shutil.which("rustc"):
         raise SetupError(f"cargo is missing (Rust {wanted} or newer): install it with rustup")
     listing = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True)
@@ -322,24 +328,15 @@ def check_toolchain() -> None:
         raise SetupError(f"Rust {current} is too old, {wanted} is needed: rustup update stable")
 
 
-def rust_version_wanted() -> str:
-    """The `rust-version` of the workspace."""
-    match = re.search(
-        r'^rust-version = "([\d.]+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE
-    )
-    if not match:
-        raise SetupError("Cargo.toml names no rust-version")
-    return match[1]
-
-
 def version(text: str) -> tuple[int, ...]:
     """The numbers of a version, for comparing."""
     return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
 
 
 def native_sources() -> Iterator[Path]:
-    """Everything the native module and the installed package are made from."""
+    """Everything the native modules and the installed packages are made from."""
     yield from (ROOT / name for name in ("Cargo.toml", "Cargo.lock", "pyproject.toml"))
+    yield STORE / "pyproject.toml"
     for pattern in ("*.rs", "*.toml"):
         yield from (ROOT / "crates").rglob(pattern)
 
@@ -381,11 +378,11 @@ def succeeds(command: Sequence[str], *, silent: bool = False) -> bool:
     return done.returncode == 0
 
 
-def run(command: Sequence[str]) -> None:
-    """Run a command of the environment; an error ends the set-up."""
+def run(command: Sequence[str], folder: Path = ROOT) -> None:
+    """Run a command of the environment in a folder; an error ends the set-up."""
     named = {"VIRTUAL_ENV": str(VENV), "PYO3_PYTHON": str(PYTHON), "PIP_QUIET": "1"}
     named["PATH"] = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | named)
+    subprocess.run(command, cwd=folder, check=True, env=os.environ | named)
 
 
 _STARTED = time.monotonic()

@@ -31,8 +31,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cuesta.errors import InputError
-from cuesta.store import control
+from cuesta_store import control
+from cuesta_store.errors import InputError
 from store_load import Promises, Writer, is_refusal, paths_of, read, read_under
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -148,7 +148,7 @@ class StoreKiller:
             self._lose_node()
 
     def _start(self, waits: bool = True) -> None:
-        from cuesta import _native
+        from cuesta_store import _native
 
         settings = control.StoreSettings(
             under=self._under,
@@ -164,7 +164,7 @@ class StoreKiller:
             os.dup2(sending, 1)
             os.close(sending)
             try:
-                _native.store_serve(request, lambda: os.write(1, b"ready\n") and None)
+                _native.serve(request, lambda: os.write(1, b"ready\n") and None)
             except Exception as error:
                 os.write(1, f"{error}\n".encode())
                 return 2

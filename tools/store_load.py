@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuesta.errors import CuestaError, InputError
-from cuesta.store.client import CachedFile, Connection
-from cuesta.store.writer import WrittenFile
+from cuesta_store.client import CachedFile, Connection
+from cuesta_store.errors import CuestaError, InputError
+from cuesta_store.writer import WrittenFile
 
 NAMES_PER_WRITER = 10
 BYTES_MAX = 50_000

@@ -31,8 +31,8 @@ LOCKS = tuple(
 )
 ADVISORIES = "CUESTA_ADVISORIES"
 
-PROJECTS = ("pyproject.toml", "packages/lab/pyproject.toml")
-OURS = frozenset({"cuesta", "cuesta-lab"})
+PROJECTS = ("pyproject.toml", "packages/lab/pyproject.toml", "packages/store/pyproject.toml")
+OURS = frozenset({"cuesta", "cuesta-lab", "cuesta-store"})
 """Packages of this repository, which a set-up may not have installed yet."""
 NOT_INSTALLED = frozenset({"dev", "bench", "docs", "release", "workflows"})
 """Extras that tests, benches, the site and releases use: nothing of them comes with a wheel."""

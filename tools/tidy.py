@@ -65,7 +65,8 @@ def repository_paths(root: Path) -> list[str]:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listing = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
     paths = sorted(set(listing.stdout.split("\0")) - {""})
-    return [path for path in paths if (root / path).is_file()]
+    # A link is a file of another place, which is looked at there.
+    return [path for path in paths if (root / path).is_file() and not (root / path).is_symlink()]
 
 
 def findings(root: Path, paths: Iterable[str]) -> Iterator[Finding]:

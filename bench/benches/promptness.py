@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benches.store_misses import taken
-from cuesta.store import control
-from cuesta.store.client import CachedFile
+from cuesta_store import control
+from cuesta_store.client import CachedFile
 from harness import stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample, TimeLimit
 from harness.size import Size

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from benches.store import stated
 from benches.store_misses import taken, write_durably
-from cuesta.errors import EngineMissing
-from cuesta.store import control
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.errors import EngineMissing
+from cuesta_store.filesystem import CuestaFileSystem
 from harness import stores
 from harness.model import Answer, Case, Contestant, MemoryLimit, Ratio, Sample, TimeLimit
 from harness.size import Size

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from benches.store import PIECE, Language, door_of, runnable_languages, stated
-from cuesta.store import control
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.filesystem import CuestaFileSystem
 from harness import limits, stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample
 from harness.size import Size

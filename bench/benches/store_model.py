@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benches.store import PIECE, door_of, runnable_languages, stated
 from benches.store_misses import fill_up
-from cuesta.store import control
 from cuesta_lab.model.storage import StorageRates, two_level_read
+from cuesta_store import control
 from harness import limits, stores
 from harness.model import Case, Contestant, Ratio, Sample
 from harness.size import Size

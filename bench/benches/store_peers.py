@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benches.store import shown, stated
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store.filesystem import CuestaFileSystem
 from harness import stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample
 from harness.size import Size

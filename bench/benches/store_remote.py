@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benches.store import stated
-from cuesta.store import control
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.peers import PeerSettings, make_secret, write_members
 from cuesta_lab import machines
 from cuesta_lab.machines import Node, Place
+from cuesta_store import control
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.peers import PeerSettings, make_secret, write_members
 from harness import stores
 from harness.model import Answer, Case, Contestant, Ratio, Sample
 from harness.size import Size
@@ -106,7 +106,7 @@ def started(size: Size, which: tuple[Node, str], folder: Path, count: int) -> su
     peers = PeerSettings(listen=name, secret=secret, members_file=members)
     settings = stores.settings(size, count + 4 * stores.block_bytes(size), preallocate=True)
     request = control.to_request(replace(settings, peers=peers), folder)
-    words = [*node.prefix(), sys.executable, "-m", "cuesta.store.serve", request]
+    words = [*node.prefix(), sys.executable, "-m", "cuesta_store.serve", request]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     first_line = process.stdout.readline().strip()

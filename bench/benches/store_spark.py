@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benches.store import ReadMethod, contestant, ratio, stated
-from cuesta.errors import EngineMissing
-from cuesta.store import hadoop_jar
+from cuesta_store import hadoop_jar
+from cuesta_store.errors import EngineMissing
 from harness import data, stores
 from harness.model import Case
 from harness.size import Size

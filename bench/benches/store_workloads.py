@@ -10,7 +10,7 @@ from pathlib import Path
 from benches import rows
 from benches.kmeans import our_centres, same_centres
 from benches.store import shown, stated
-from cuesta.store import control
+from cuesta_store import control
 from harness import native, stores
 from harness.data import Pairs, Points, pairs_text, points_array
 from harness.model import Case, Contestant, Ratio, Sample

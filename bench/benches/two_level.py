@@ -19,9 +19,9 @@ from statistics import median
 from typing import Any
 
 from benches.store_model import rate_of_both
-from cuesta.store import control
 from cuesta_lab import machines
 from cuesta_lab.study.measures import PHASE, measures
+from cuesta_store import control
 from harness import stores, studies
 from harness.data import Points, points_array, tera_records
 from harness.model import Answer, Case, Contestant, Ratio, Recorded, Sample

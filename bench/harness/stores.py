@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuesta.errors import EngineMissing
-from cuesta.store import control
-from cuesta.store.control import StoreSettings
+from cuesta_store import control
+from cuesta_store.control import StoreSettings
+from cuesta_store.errors import EngineMissing
 from harness.data import tera_records
 from harness.model import Answer, Sample
 from harness.size import Size

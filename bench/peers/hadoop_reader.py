@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
-from cuesta.errors import EngineMissing
-from cuesta.store import hadoop_jar
+from cuesta_store import hadoop_jar
+from cuesta_store.errors import EngineMissing
 
 PROGRAM = Path(__file__).with_name("HadoopReader.java")
 HEAP_BYTES = 1 << 30

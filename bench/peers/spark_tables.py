@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cuesta.store import hadoop_jar
+from cuesta_store import hadoop_jar
 
 THREADS = 2
 WARM_UP = 2

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from cuesta.store.client import CachedFile, Connection
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store.client import CachedFile, Connection
+from cuesta_store.filesystem import CuestaFileSystem
 
 PIECE = 1 << 20
 SMALL = 4 << 10

@@ -12,12 +12,16 @@ from hashlib import sha256
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from cuesta.errors import EngineMissing
+from .errors import EngineMissing
 
 FOLDER = Path(__file__).parent / "jars"
 """The folder of the jars, in the wheel as in a checkout."""
 
-_JAVA_COMPILER = Path(__file__).parents[2] / "tools" / "hadoop_jar.py"
+_TOOL = Path("tools", "hadoop_jar.py")
+_TOOLS = (folder / _TOOL for folder in Path(__file__).parents[2:4])
+_JAVA_COMPILER = next(filter(Path.is_file, _TOOLS), _TOOL)
+"""The compiler of a checkout, above the package."""
+_PRODUCT = (__package__ or "").replace("_", "-")
 _ORIGIN = "META-INF/cuesta-origin"
 """Name of the jar's entry that has its origin."""
 
@@ -47,7 +51,7 @@ def missing(jar: Path) -> str | None:
     """Return the remedy for a Java jar that is missing and cannot be made here, or None."""
     if jar.is_file() or _JAVA_COMPILER.is_file():
         return None
-    return f"a jar for Hadoop is gone: {jar}; install cuesta's wheel again"
+    return f"a jar for Hadoop is gone: {jar}; install {_PRODUCT}'s wheel again"
 
 
 def current(jar: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuesta import machine
-from cuesta.errors import CuestaError, InputError
+from cuesta.errors import InputError
 from cuesta.trial import STANDARD_INPUT, is_remote, is_stored
 from cuesta.untrusted import check_name
 
@@ -145,12 +145,7 @@ def _local(source: str) -> Path | None:
 
 def _under(uri: str) -> Path | None:
     """Return the path in the folder that a store is over, where one runs."""
-    from cuesta.store.control import default_folder, status
+    from cuesta.native import native_module
 
-    try:
-        facts = status(default_folder())
-    except (CuestaError, OSError):
-        return None
-    under = facts.get("under")
-    name = uri.partition("://")[2].lstrip("/")
-    return Path(under, name) if isinstance(under, str) and under else None
+    under: Path | None = native_module().store_under()
+    return None if under is None else Path(under, uri.partition("://")[2].lstrip("/"))

@@ -19,7 +19,7 @@ def plugin(group: str, name: str) -> Any | None:
     return None
 
 
-OWN = frozenset(("lab", "model"))
+OWN = frozenset(("lab", "model", "store"))
 """Extras that bring another product of the release, which no package index has."""
 RELEASE = "RELEASE"
 """Name of the folder with the wheels of a release, in hints and in the guide."""

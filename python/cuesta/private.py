@@ -9,8 +9,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from cuesta import removal
-from cuesta.errors import InputError
+from . import removal
+from .errors import InputError
 
 _ROOT_UID = 0
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from cuesta.markers import MARKER, SCHEMA, boot, is_marked, read_marker
+from .markers import MARKER, SCHEMA, boot, is_marked, read_marker
 
 DEPTH_MAX = 200
 """Deepest folder that a removal enters; each level holds a descriptor."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cuesta.errors import InputError
+from .errors import InputError
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _FACTORS = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cuesta.errors import InputError
+from .errors import InputError
 
 TEXT_BYTES_MAX = 1 << 30
 """Largest file that is read as text; a record of a large study has some MiB."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from cuesta.errors import CuestaError, EngineMissing, InputError
+from cuesta.errors import EngineMissing, InputError
 from cuesta.native import native_module
 from cuesta.plugins import remedy
 from cuesta.trial import is_stored
@@ -53,14 +53,9 @@ def _missing_store() -> str | None:
     try:
         native_module().input_facts("cuesta:///")
     except OSError as error:
-        from cuesta.store import control
+        from cuesta.store import absence
 
-        try:
-            control.status()
-        except CuestaError as absent:
-            # It has more details of a store that was killed, or runs elsewhere.
-            return str(absent)
-        return _reason(error)
+        return absence() or _reason(error)
     return None
 
 

@@ -20,7 +20,7 @@ from cuesta.engines.spark.launch import Words
 from cuesta.engines.spark.options import Settings, settings_of
 from cuesta.engines.spark.session import Places, start
 from cuesta.errors import EngineError
-from cuesta.store import hadoop_jar
+from cuesta_store import hadoop_jar
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 SPARK_VARIABLES = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_OPTS", "SPARK_HOME")

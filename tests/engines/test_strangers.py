@@ -19,8 +19,8 @@ from cuesta.cluster import pages, watchdog
 from cuesta.engines import get_engine
 from cuesta.engines.mpi import launch
 from cuesta.engines.spark.options import Options, Settings
-from cuesta.store import page
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import page
+from cuesta_store.filesystem import CuestaFileSystem
 from sortkit import places, sorting, write_records
 from storekit import running_store
 from strangerkit import (

@@ -115,7 +115,7 @@ PLACES = """
 import json, os
 from pathlib import Path
 from pyspark.sql import SparkSession
-from cuesta.store.client import Connection
+from cuesta_store.client import Connection
 context = SparkSession.builder.getOrCreate().sparkContext
 for node in ("cuesta-h2", "cuesta-h1"):
     (folder,) = Path("/dev/shm").glob(f"cuesta-*-{node}")

@@ -19,9 +19,9 @@ from cuesta.cli.app import call as cli_call
 from cuesta.cluster import node, watchdog
 from cuesta.engines.spark import SparkEngine, masters
 from cuesta.errors import InputError
-from cuesta.store import control
-from cuesta.store.control import MEMORY_ROOT
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.control import MEMORY_ROOT
+from cuesta_store.filesystem import CuestaFileSystem
 from labkit import record_of, small_disk
 
 __all__ = ["folder", "small_disk"]
@@ -51,7 +51,7 @@ def test_a_cluster_is_up_until_it_is_ended(folder: Path) -> None:
 
 def test_files_of_a_cluster_are_for_its_user_alone(folder: Path) -> None:
     assert call("up", *QUICK, "-o", str(folder)).returncode == 0
-    for name in ("secret", "store-secret", "cluster.json", "plan.json"):
+    for name in ("secret", "cluster.json", "plan.json"):
         assert (folder / name).stat().st_mode & 0o077 == 0, name
     secret = (folder / "secret").read_text()
     for pid in watchdog.marked(f"{state(folder)['cluster']}/"):
@@ -74,7 +74,9 @@ def test_stores_of_the_nodes_read_from_each_other(folder: Path, tmp_path: Path) 
         file.write(b"text")
     assert second.cat_file("/alone") == b"text"
     # The secret is replaced each second, and the stores continue.
-    wait_for(lambda: len((folder / "store-secret").read_text().split()) == 2, "a new secret")
+    secret = folder / "store-secret"
+    wait_for(lambda: len(secret.read_text().split()) == 2, "a new secret")
+    assert secret.stat().st_mode & 0o077 == 0
     time.sleep(2.5)
     with second.open("/other", "wb", write_mode="memory") as file:
         file.write(b"more")

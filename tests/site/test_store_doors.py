@@ -17,8 +17,8 @@ import pytest
 
 import mountkit
 import storedoor
-from cuesta.store import mount
-from cuesta.store.client import Refusal
+from cuesta_store import mount
+from cuesta_store.client import Refusal
 from hadoopkit import Hadoop, hadoop
 from hostkit import (
     HostJob,

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import restart_store
-from cuesta.store.control import MEMORY_ROOT
+from cuesta_store.control import MEMORY_ROOT
 from hadoopkit import Hadoop, hadoop
 from storekit import running_peers, running_store
 

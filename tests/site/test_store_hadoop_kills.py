@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuesta.store import control
-from cuesta.store.control import StoreSettings
+from cuesta_store import control
+from cuesta_store.control import StoreSettings
 from hadoopkit import Hadoop, hadoop
 from storekit import BLOCK_BYTES, running_store
 from waitkit import HANG_SECONDS

@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store.filesystem import CuestaFileSystem
 from hadoopkit import Hadoop, hadoop
 from storekit import running_store
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adversarykit import damage, listing, needs_root
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store.filesystem import CuestaFileSystem
 from forgerkit import KINDS, forger
 from hadoopkit import Hadoop, hadoop
 from storekit import RunningStore, running_store

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.errors import InputError
-from cuesta.store import control, mount
-from cuesta.store.control import StoreSettings
+from cuesta_store import control, mount
+from cuesta_store.control import StoreSettings
+from cuesta_store.errors import InputError
 from mountkit import MISSING, SECONDS, mounted, names, read, run, script, system
 from storekit import BLOCK_BYTES, noise
 from waitkit import wait_for

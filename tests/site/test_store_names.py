@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import mountkit
-from cuesta.store import control
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.filesystem import CuestaFileSystem
 from storekit import RunningStore, running_store
 
 NAMES = [b"caf\xe9.txt", b"\xff\xfe", b"line\nbreak\x80", "\U0010fe80.txt".encode(), b"plain"]

@@ -20,11 +20,12 @@ import fsspec
 import pytest
 
 from browserkit import CHROMIUM, NEEDS_CHROMIUM
-from cuesta.errors import InputError
-from cuesta.store import curves, page
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.metrics import metrics
-from cuesta.store.simulate import Simulated, Simulation
+from cuesta.report import simulation as curves
+from cuesta_store import page
+from cuesta_store.errors import InputError
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.metrics import metrics
+from cuesta_store.simulate import Simulated, Simulation, recommendation
 from storekit import BLOCK_BYTES, RunningStore, noise, running_peers, store
 from waitkit import HANG_SECONDS, wait_for
 
@@ -298,11 +299,11 @@ def test_the_least_memory_that_hits_what_any_hits_is_recommended(tmp_path: Path)
     outcomes = simulation(
         ("lru", 1024, 0), ("sieve", 1024, 8950), ("lru", 2048, 9000), ("sieve", 2048, 9000)
     )
-    assert "Take sieve with 1 KiB: 89.5%" in curves.recommendation(outcomes)
+    assert "Take sieve with 1 KiB: 89.5%" in recommendation(outcomes)
     written = curves.write(outcomes, Path("t.tsv"), tmp_path / "r.html").read_text()
     assert written.count('<svg class="chart') == 1
     assert "Take sieve with 1 KiB" in written
     assert "--memory" in written
     nothing = simulation(("lru", 1024, 0))
-    assert "No memory" in curves.recommendation(nothing)
-    assert "largest" in curves.recommendation(simulation(("lru", 1024, 5)))
+    assert "No memory" in recommendation(nothing)
+    assert "largest" in recommendation(simulation(("lru", 1024, 5)))

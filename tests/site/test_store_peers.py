@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from cuesta.cli.store_status import lines
-from cuesta.errors import CuestaError, InputError
-from cuesta.store.peers import make_secret, peer_settings
+from cuesta_store.cli.status import lines
+from cuesta_store.errors import CuestaError, InputError
+from cuesta_store.peers import make_secret, peer_settings
 from hostkit import (
     HostJob,
     HostStore,
@@ -142,7 +142,7 @@ def test_a_link_that_is_cut_while_a_block_comes_breaks_no_reader(job: HostJob) -
 
 _READ = """\
 import sys
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store.filesystem import CuestaFileSystem
 sys.stdout.buffer.write(CuestaFileSystem(sys.argv[1]).cat_file(sys.argv[2]))
 """
 
@@ -262,9 +262,9 @@ def test_conflicting_options_are_reported_in_a_single_line(tmp_path: Path) -> No
 
 
 def test_an_address_that_other_stores_cannot_reach_is_refused(tmp_path: Path) -> None:
-    from cuesta.store import control
-    from cuesta.store.control import StoreSettings
-    from cuesta.store.peers import PeerSettings
+    from cuesta_store import control
+    from cuesta_store.control import StoreSettings
+    from cuesta_store.peers import PeerSettings
 
     make_secret(tmp_path / "secret")
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -13,11 +13,11 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from cuesta.errors import InputError
-from cuesta.store import control
-from cuesta.store.client import Connection
-from cuesta.store.filesystem import CuestaFileSystem
-from cuesta.store.permissions import masked
+from cuesta_store import control
+from cuesta_store.client import Connection
+from cuesta_store.errors import InputError
+from cuesta_store.filesystem import CuestaFileSystem
+from cuesta_store.permissions import masked
 from hadoopkit import Hadoop, hadoop
 from storekit import RunningStore, running_store
 

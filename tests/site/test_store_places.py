@@ -8,8 +8,8 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from cuesta.store.client import Connection
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store.client import Connection
+from cuesta_store.filesystem import CuestaFileSystem
 from hadoopkit import Hadoop, cuesta, hadoop
 from storekit import BLOCK_BYTES, Program, RunningStore, noise, running_peers
 from waitkit import wait_for

@@ -16,9 +16,9 @@ import testbed
 import testbed_gluster
 import testbed_service
 from cuesta.cli.app import call
-from cuesta.errors import InputError
-from cuesta.store import control
-from cuesta.store.filesystem import CuestaFileSystem
+from cuesta_store import control
+from cuesta_store.errors import InputError
+from cuesta_store.filesystem import CuestaFileSystem
 from storekit import RunningStore, noise, running_store
 from testbed_gluster import Running, Shape
 from waitkit import wait_for

@@ -31,7 +31,11 @@ LIBRARIES = frozenset(
 )
 """Libraries that each system with glibc has."""
 SPECIFICATION = ("cuesta/spec/workloads/scan/params.toml", "cuesta/spec/cases/points.npy")
-JARS = tuple(f"cuesta-{name}.jar" for name in ("spark-jobs", "hadoop-store", "hadoop-rounds"))
+JARS = {
+    "cuesta": ("cuesta/jars/cuesta-spark-jobs.jar", "cuesta/jars/cuesta-hadoop-rounds.jar"),
+    "cuesta-store": ("cuesta_store/jars/cuesta-hadoop-store.jar",),
+}
+"""By distribution, the jars that its archives have."""
 
 _GLIBC = re.compile(r"\bGLIBC_(\d+)\.(\d+)(?:\.\d+)?\b")
 _NEEDED = re.compile(r"\(NEEDED\).*\[(.+)\]")
@@ -85,9 +89,11 @@ def check_file(file: Path) -> list[str]:
 
 def check_contents(file: Path, distribution: Distribution, names: set[str]) -> None:
     """Refuse an archive without the files that a checkout takes from elsewhere."""
-    if distribution.name != "cuesta":
+    wanted = [*JARS.get(distribution.name, ())]
+    if distribution.name == "cuesta":
+        wanted = [*SPECIFICATION, *wanted]
+    elif file.suffix != ".whl":
         return
-    wanted = [*SPECIFICATION, *(f"cuesta/jars/{jar}" for jar in JARS)]
     if file.suffix != ".whl":
         wanted = [f"python/{name}" for name in wanted] + ["Cargo.lock", notices.FILE.name]
     if missing := [name for name in wanted if name not in names]:

@@ -11,8 +11,10 @@ from pathlib import PurePosixPath
 from tidyrules import Finding, SourceFile, line_of
 from tidyrules.imports import imported, parts_in_root
 
-_FOUNDATIONS = frozenset({"core", "runtime", "answer", "input", "store", "ceiling", "testkit"})
-_OUTER = frozenset({"python", "bench"})
+_FOUNDATIONS = frozenset(
+    {"answer", "bindings", "ceiling", "core", "input", "runtime", "store", "testkit"}
+)
+_OUTER = frozenset({"bench", "python", "store-python"})
 """Every other crate has workloads."""
 _IMPLEMENTS = {"pga": "assembly"}
 """By crate of a method, the workload crate whose seam it implements, which it may use."""
@@ -24,6 +26,10 @@ _KERNEL_FORBIDS = re.compile(
     r"|\b(?:println|eprintln|print|eprint|dbg)!"
     r"|\b(?:log|tracing|rustix|libc|memmap2)::"
 )
+
+_OTHER_CRATES = re.compile(r"^crates/(?!store/|store-python/)")
+_STORE_INSIDE = re.compile(r"\bcuesta_store::(?!client\b)\w+")
+"""Modules of the crate of the store that other crates must not link."""
 
 _DETECTS = re.compile(r"\bis_x86_feature_detected!")
 _DETECTION = "crates/core/src/cpu.rs"
@@ -40,8 +46,12 @@ _LIBRARIES = re.compile(r"(?i)spark|tiledb|parquet|hadoop|hdfs|mpi4py|\bmpi\b")
 _PHASES = frozenset({"load"})
 """Workloads whose name is that of a phase of any workload too."""
 
-_MODULE_NAME = re.compile(r"cuesta(?:_lab)?(?:\.\w+)+")
+_MODULE_NAME = re.compile(r"cuesta(?:_lab|_store)?(?:\.\w+)+")
 _OF_LAB = re.compile(r"^cuesta_lab\b")
+_OF_STORE = re.compile(r"^cuesta_store\b")
+_ABOVE_STORE = re.compile(r"^cuesta(?:_lab)?(?:\.(?!hadoop\b)|$)")
+_MEETS_STORE = re.compile(r"^python/cuesta/(?:store/\w+|cluster/node_store|report/simulation)\.py$")
+"""Modules of `cuesta` that use the package of the store, where that is installed."""
 _NO_ENGINE = re.compile(r"^cuesta\.engines\b")
 _NO_ENGINE_BY_NAME = re.compile(r"^cuesta\.engines\.[a-z]")
 _PYTHON_FORBIDS = {
@@ -54,10 +64,6 @@ _PYTHON_FORBIDS = {
     "workloads": (
         re.compile(r"^cuesta\.(?:lab|report|engines|assess|api|cli)\b"),
         "a workload must not know who runs it or shows it",
-    ),
-    "store": (
-        re.compile(r"^cuesta\.(?:workloads|engines)\b"),
-        "the store must not know a workload or an engine",
     ),
 }
 _LAB_FORBIDS = {
@@ -74,6 +80,9 @@ _LAB_FORBIDS = {
 }
 
 
+_FORBIDS = {"cuesta": _PYTHON_FORBIDS, "cuesta_lab": _LAB_FORBIDS}
+
+
 def check(file: SourceFile) -> Iterator[Finding]:
     """Crates, kernels and packages that reach where they must not."""
     path = PurePosixPath(file.path)
@@ -81,10 +90,8 @@ def check(file: SourceFile) -> Iterator[Finding]:
         yield from _crate(file, path.parts[1])
     if file.suffix == ".rs" and _KERNEL.match(file.path):
         yield from _kernel(file)
-    if file.suffix == ".rs" and file.path != _DETECTION:
-        for match in _DETECTS.finditer(file.code):
-            message = "ask cuesta_core::cpu, so that tests can force each level"
-            yield file.finding(line_of(file.code, match.start()), "arrow", message)
+    if file.suffix == ".rs":
+        yield from _rust(file)
     parts = parts_in_root(file.path)
     if file.suffix == ".py" and parts:
         yield from _package(file, *parts[:2])
@@ -92,6 +99,18 @@ def check(file: SourceFile) -> Iterator[Finding]:
             yield from _libraries(file)
         if parts[:2] in _NAMELESS or parts[:3] in _CARRIERS:
             yield from _workloads(file)
+
+
+def _rust(file: SourceFile) -> Iterator[Finding]:
+    """Detection of the processor, and parts of the store, outside their places."""
+    if file.path != _DETECTION:
+        for match in _DETECTS.finditer(file.code):
+            message = "ask cuesta_core::cpu, so that tests can force each level"
+            yield file.finding(line_of(file.code, match.start()), "arrow", message)
+    if _OTHER_CRATES.match(file.path):
+        for match in _STORE_INSIDE.finditer(file.code):
+            message = f"{match[0]}: other crates link the client of the store alone"
+            yield file.finding(line_of(file.code, match.start()), "arrow", message)
 
 
 def _libraries(file: SourceFile) -> Iterator[Finding]:
@@ -153,7 +172,11 @@ def _package(file: SourceFile, product: str, package: str = "") -> Iterator[Find
     rules = []
     if product == "cuesta":
         rules.append((_OF_LAB, "the laboratory is above; entry points find what it adds"))
-    rule = (_PYTHON_FORBIDS if product == "cuesta" else _LAB_FORBIDS).get(package)
+        if not _MEETS_STORE.match(file.path):
+            rules.append((_OF_STORE, "it may be missing; use cuesta.store, which says so"))
+    if product == "cuesta_store":
+        rules.append((_ABOVE_STORE, "the store is below; entry points find what it uses"))
+    rule = _FORBIDS.get(product, {}).get(package)
     if rule is not None:
         rules.append(rule)
     for number, module in _imports(file):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tidyrules import Finding, SourceFile
 from tidyrules.imports import imported, parts_in_root
 
-PACKAGES = (("cuesta",), ("cuesta_lab",))
+PACKAGES = (("cuesta",), ("cuesta_lab",), ("cuesta_store",))
 
 
 def circles(uses: Mapping[str, set[str]]) -> list[frozenset[str]]:

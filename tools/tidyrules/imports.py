@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from tidyrules import SourceFile
 
-ROOTS = ("python", "packages/lab")
-"""Folders of the packages: `cuesta`, and `cuesta_lab` of the laboratory."""
+ROOTS = ("python", "packages/lab", "packages/store")
+"""Folders of the packages `cuesta`, `cuesta_lab` and `cuesta_store`."""
 
 
 def parts_in_root(path: str) -> tuple[str, ...]:

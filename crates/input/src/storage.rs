@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{self, BlockBytes, Client, StoredFile};
 
 use crate::watch::{self, WatchedFile};
@@ -113,6 +114,12 @@ pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     };
     paths.sort();
     Ok(paths)
+}
+
+/// Returns the folder that the store of this account is over; `None` where none answers.
+pub fn store_under() -> Option<PathBuf> {
+    let client = Client::connect(&client::default_folder(), Patience::default()).ok()?;
+    Some(client.under())
 }
 
 /// An open input file, for random or sequential reads.

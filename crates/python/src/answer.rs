@@ -11,7 +11,7 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use pyo3::prelude::*;
 
-use crate::convert::{python_error, to_json};
+use cuesta_bindings::{python_error, to_json};
 
 /// Interval at which a call that waits for the disk checks whether it has finished.
 const LOOK: Duration = Duration::from_millis(2);

@@ -1,38 +1,12 @@
-//! JSON and errors on their way between Python and Rust.
+//! Synthetic datasets and edge lists, by requests in JSON.
 
 use std::path::Path;
 
-use cuesta_core::error::ErrorKind;
+use cuesta_bindings::to_json;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::generate;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
-use pyo3::prelude::*;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-/// Reads JSON that the package wrote in Python.
-pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| Error::defect("arguments", error))
-}
-
-/// Writes JSON for Python.
-pub fn to_json<T: Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::defect("arguments", error))
-}
-
-/// The exception of `cuesta.errors` for an error.
-pub fn python_error(py: Python<'_>, error: &Error) -> PyErr {
-    if error.kind == ErrorKind::Cancelled {
-        return PyKeyboardInterrupt::new_err(error.message());
-    }
-    let name = if error.kind == ErrorKind::Defect { "Defect" } else { "InputError" };
-    let class = py.import("cuesta.errors").and_then(|module| module.getattr(name));
-    match class.and_then(|class| class.call1((error.message(),))) {
-        Ok(value) => PyErr::from_value(value),
-        Err(_) => PyRuntimeError::new_err(error.message()),
-    }
-}
 
 /// Makes a synthetic dataset of a kind; returns its counts as JSON.
 pub fn data_make(kind: &str, request: &str, progress: &Progress) -> Result<String> {

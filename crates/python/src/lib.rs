@@ -4,13 +4,9 @@
 //! GIL while it works stops progress and Ctrl-C.
 
 mod answer;
-mod buffers;
 mod convert;
-mod interrupts;
-mod panics;
 mod rounds;
 mod storage;
-mod stored;
 mod unpacked;
 mod watch;
 mod workloads;
@@ -18,6 +14,7 @@ mod workloads;
 use std::path::PathBuf;
 
 use cuesta_assembly::picture;
+use cuesta_bindings::{caught, from_json, python_error, to_json, watched};
 use cuesta_core::Result;
 use cuesta_core::job;
 use cuesta_input::distinct::Distinct;
@@ -26,8 +23,6 @@ use cuesta_network::run::split::{Columns, SplitParams};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use convert::{from_json, python_error, to_json};
-use interrupts::watched;
 use workloads::{ALL, RegisteredWorkload};
 
 /// The Rust kernels: text in, text out, columns as raw little-endian bytes.
@@ -39,13 +34,10 @@ mod _native {
     use super::answer::AnswerFiles;
 
     #[pymodule_export]
-    use super::buffers::Block;
+    use cuesta_bindings::buffers::Block;
 
     #[pymodule_export]
     use super::rounds::{Leader, Worker};
-
-    #[pymodule_export]
-    use super::stored::HeldBlocks;
 
     #[pymodule_export]
     use super::unpacked::UnpackedFile;
@@ -56,8 +48,8 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let with_rounds = ALL.iter().filter(|workload| workload.rounds.is_some());
+        cuesta_bindings::install("cuesta.errors");
         cuesta_input::storage::install(Box::new(storage::Uris));
-        panics::listen();
         module.add("WORKLOADS", named(ALL.iter()))?;
         module.add("WITH_ROUNDS", named(with_rounds))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
@@ -69,7 +61,7 @@ mod _native {
         let read = || {
             to_json(&RegisteredWorkload::named(workload)?.parameters(&from_json(parameters_json)?)?)
         };
-        panics::caught(read).map_err(|error| python_error(py, &error))
+        caught(read).map_err(|error| python_error(py, &error))
     }
 
     /// Runs a workload; JSON in, JSON out.
@@ -245,6 +237,12 @@ mod _native {
         Ok(entries.iter().map(|path| path.to_string_lossy().into_owned()).collect())
     }
 
+    /// Folder that the store of this account is over; None where none runs.
+    #[pyfunction]
+    fn store_under(py: Python<'_>) -> Option<PathBuf> {
+        py.detach(cuesta_input::storage::store_under)
+    }
+
     /// Positions of the junctions of a graph of lines (junction, junction, length).
     #[pyfunction]
     fn graph_layout(
@@ -265,23 +263,6 @@ mod _native {
     #[pyfunction]
     fn ceiling(py: Python<'_>, kind: &str, request_json: &str) -> PyResult<String> {
         watched(py, None, |_| cuesta_ceiling::measure(kind, request_json))
-    }
-
-    /// Serves a store until it is told to stop; JSON in. Calls `ready` once clients can connect.
-    #[pyfunction]
-    fn store_serve(py: Python<'_>, request_json: &str, ready: Py<PyAny>) -> PyResult<()> {
-        watched(py, None, move |state| {
-            // What `ready` raises is told by the one who waits for it in vain.
-            cuesta_store::serve(request_json, state, || {
-                Python::attach(|py| _ = ready.call0(py));
-            })
-        })
-    }
-
-    /// Replays a trace of the store under policies; JSON in, JSON out.
-    #[pyfunction]
-    fn store_simulate(py: Python<'_>, request_json: &str) -> PyResult<String> {
-        watched(py, None, |_| cuesta_store::simulate(request_json))
     }
 }
 

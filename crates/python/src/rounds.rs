@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use serde_json::json;
 
-use crate::buffers::{Block, Held, slice};
-use crate::convert::{python_error, to_json};
-use crate::interrupts::watched;
-use crate::panics::caught;
 use crate::workloads::RegisteredWorkload;
+use cuesta_bindings::buffers::{Block, Held, slice};
+use cuesta_bindings::caught;
+use cuesta_bindings::watched;
+use cuesta_bindings::{python_error, to_json};
 
 /// The leader of a run: plans its rounds from the results of the last one.
 #[pyclass(module = "cuesta._native", frozen)]

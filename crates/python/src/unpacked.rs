@@ -10,7 +10,7 @@ use cuesta_input::unpack::{self, Unpacked};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::python_error;
+use cuesta_bindings::python_error;
 
 const OPERATION: &str = "input.kinc";
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use cuesta_input::watch::ReadWatch;
 use pyo3::prelude::*;
 
-use crate::convert::{python_error, to_json};
-use crate::interrupts::watched;
+use cuesta_bindings::watched;
+use cuesta_bindings::{python_error, to_json};
 
 /// Hears what this process reads of some inputs until it is dropped.
 #[pyclass(module = "cuesta._native")]

@@ -70,14 +70,23 @@ def _call(arguments: Sequence[str]) -> int:
         return _fail(f"{error.filename or 'system'}: {(error.strerror or str(error)).lower()}", 2)
     except SystemExit:
         raise
-    except BaseException as error:  # Also a panic of the native module.
-        if os.environ.get("CUESTA_TRACEBACK"):
-            raise
-        defect = Defect.of(error)
-        return _fail(f"{defect} (CUESTA_TRACEBACK=1 shows where)", defect.exit_code)
+    except Exception as error:
+        # Commands of other products have exceptions of their own, with a code as `CuestaError` has.
+        code = getattr(error, "exit_code", None)
+        return _fail(str(error), code) if isinstance(code, int) else _defect(error)
+    except BaseException as error:  # A panic of the native module.
+        return _defect(error)
     if result == INTERRUPTED:  # Typer turns Ctrl-C into this without a word.
         return _fail("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+def _defect(error: BaseException) -> int:
+    """Report an error that no code expects. Errors: it, where a traceback is requested."""
+    if os.environ.get("CUESTA_TRACEBACK"):
+        raise error
+    defect = Defect.of(error)
+    return _fail(f"{defect} (CUESTA_TRACEBACK=1 shows where)", defect.exit_code)
 
 
 def _run(arguments: Sequence[str]) -> object:

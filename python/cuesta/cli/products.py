@@ -30,6 +30,11 @@ class ProductCommand:
 
 
 COMMANDS = {
+    "store": ProductCommand(
+        distribution="cuesta-store",
+        extra="store",
+        summary="A tier of memory in front of a parallel file system.",
+    ),
     "study": ProductCommand(
         distribution="cuesta-lab",
         extra="lab",

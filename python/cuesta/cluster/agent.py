@@ -26,8 +26,6 @@ from cuesta.cluster.settings import ClusterPlan, from_json
 from cuesta.cluster.wire import Message, Peer, WireError, connect, ready
 from cuesta.engines.mpi import leftovers
 from cuesta.errors import CuestaError, EngineError
-from cuesta.store import control
-from cuesta.store.peers import PeerSettings, write_members
 
 
 class _Terminated(BaseException):
@@ -150,9 +148,8 @@ class Agent:
         elif "store" in message:
             host = f"[{self._address}]" if ":" in self._address else self._address
             secret = self._folder.store_secret_file
-            listen = f"{host}:0"
-            peers = PeerSettings(listen=listen, secret=secret, members_file=self._members)
-            words = node_store.words(self._plan, self._name, peers)
+            files = (secret, self._members)
+            words = node_store.words(self._plan, self._name, f"{host}:0", files)
             start = {"start": node_store.NAME, "words": words, "environment": {}}
             # A store that is killed with this agent would write nothing.
             self._start(leader, start, signal.SIGTERM)
@@ -160,7 +157,7 @@ class Agent:
         elif node_store.STORES in message:
             names: list[str] = message[node_store.STORES]
             removal.ensure_marked(self.scratch)
-            write_members(self._members, names)
+            node_store.write_members(self._members, names)
             self._to_meet = set(names)
         elif "stop" in message:
             self._children.end([message["stop"]], self._plan.setting("stop"))
@@ -191,13 +188,13 @@ class Agent:
         log = self._folder.log(f"{node_store.NAME}-{self._name}")
         if log.read_text(errors="replace").startswith("ready\n"):
             self._waits_for_store = False
-            name = control.status(self._store)["peers"]["name"]
+            name = node_store.peers_of(self._store)["name"]
             leader.send({"ready": node_store.NAME, "address": name})
 
     def _look_at_peers(self, leader: Peer) -> None:
         """Report once the store of this node reaches the stores of all other nodes."""
         with contextlib.suppress(CuestaError):
-            peers = control.status(self._store)["peers"]
+            peers = node_store.peers_of(self._store)
             live = {member["name"] for member in peers["members"] if member["is_live"]}
             if self._to_meet <= live | {peers["name"]}:
                 self._to_meet = set()

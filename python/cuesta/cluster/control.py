@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cuesta.cluster import hadoop_classes, watchdog
+from cuesta.cluster import hadoop_classes, node_store, watchdog
 from cuesta.cluster.folder import CANCELLED, OVER, ClusterFolder, error_line
 from cuesta.cluster.limits import CONNECT_SECONDS, FOLLOW_SECONDS, STOP_SECONDS
 from cuesta.cluster.schedulers import GONE, JobReport, Scheduler, get_scheduler, process
@@ -58,6 +58,8 @@ def submit(plan: ClusterPlan, folder: ClusterFolder) -> str:
     if folder.state_file.exists():
         status(folder)
     folder.make()
+    if plan.store_bytes:
+        node_store.make_secret(folder.store_secret_file)
     write_private(folder.plan_file, json.dumps(to_json(plan), indent=1) + "\n")
     folder.script.write_text(script)
     folder.script.chmod(0o700)

@@ -13,7 +13,6 @@ from typing import Any
 from cuesta import outputs
 from cuesta.errors import InputError
 from cuesta.private import make_private_folder, write_private
-from cuesta.store.peers import make_secret
 
 SCHEMA = "cuesta.cluster/1"
 _FRAME = re.compile(r"at [\w.$/<>@-]+\(|\.\.\. \d+ (more|common)")
@@ -52,7 +51,6 @@ class ClusterFolder:
         for folder in (self.logs, self.conf):
             folder.mkdir(mode=0o700)
         write_private(self.secret_file, secrets.token_hex(32))
-        make_secret(self.store_secret_file)
 
     def _clear(self) -> None:
         """Remove the files of a cluster in which nothing ran. Errors: `InputError` for another."""

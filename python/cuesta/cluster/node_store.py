@@ -1,16 +1,18 @@
-"""The store of a node: a daemon for each node, over the folder that all nodes share."""
+"""The store of a node: a daemon for each node, over the folder that all nodes share.
+
+The only module of the cluster that uses `cuesta_store`, in functions for clusters with stores.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cuesta.cluster.settings import ClusterPlan
-from cuesta.store import hadoop_jar
-from cuesta.store.control import MEMORY_ROOT, VARIABLE, StoreSettings, to_request
-from cuesta.store.peers import PeerSettings
+from cuesta.store import MEMORY_ROOT, VARIABLE, translated
 
 NAME = "store"
 STORES = "stores"
@@ -24,8 +26,17 @@ def folder_of(plan: ClusterPlan, node: str) -> Path:
     return MEMORY_ROOT / f"cuesta-{plan.cluster}-{node}"
 
 
-def words(plan: ClusterPlan, node: str, peers: PeerSettings) -> list[str]:
-    """Return the command of the daemon; its first output line is `ready`, or its error."""
+def words(plan: ClusterPlan, node: str, listen: str, files: tuple[Path, Path]) -> list[str]:
+    """Return the command of the daemon; its first output line is `ready`, or its error.
+
+    Arguments: `listen` is its address for the other stores, `files` are those of the secret and of
+    the addresses of all stores.
+    """
+    from cuesta_store.control import StoreSettings, to_request
+    from cuesta_store.peers import PeerSettings
+
+    secret, members = files
+    peers = PeerSettings(listen=listen, secret=secret, members_file=members)
     settings = StoreSettings(
         under=Path(plan.store_under),
         memory_bytes=plan.store_bytes,
@@ -33,7 +44,7 @@ def words(plan: ClusterPlan, node: str, peers: PeerSettings) -> list[str]:
         peers=peers,
     )
     request = to_request(settings, folder_of(plan, node))
-    return [sys.executable, "-m", "cuesta.store.serve", request]
+    return [sys.executable, "-m", "cuesta_store.serve", request]
 
 
 def variables(plan: ClusterPlan, node: str) -> Mapping[str, str]:
@@ -48,9 +59,35 @@ def spark_settings(plan: ClusterPlan) -> dict[str, str]:
     """
     if not plan.store_bytes:
         return {}
-    jars = [str(hadoop_jar.current()), plan.spark_sets.get("spark.jars", "")]
+    from cuesta_store import hadoop_jar
+
+    with translated():
+        jars = [str(hadoop_jar.current()), plan.spark_sets.get("spark.jars", "")]
     settings = {f"spark.hadoop.{name}": value for name, value in hadoop_jar.CLASSES.items()}
     return settings | {"spark.jars": ",".join(filter(None, jars))}
+
+
+def make_secret(path: Path) -> None:
+    """Make the secret of the stores of a cluster, or a new one in addition. Errors: `OSError`."""
+    from cuesta_store import peers
+
+    peers.make_secret(path)
+
+
+def write_members(path: Path, names: Sequence[str]) -> None:
+    """Replace the file with the addresses of all stores. Errors: `OSError`."""
+    from cuesta_store import peers
+
+    peers.write_members(path, names)
+
+
+def peers_of(folder: Path) -> dict[str, Any]:
+    """Return what the store in a folder states of itself and the others. Errors: `CuestaError`."""
+    from cuesta_store import control
+
+    with translated():
+        peers: dict[str, Any] = control.status(folder)["peers"]
+    return peers
 
 
 def unwritten(folder: Path) -> int:

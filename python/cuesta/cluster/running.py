@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from cuesta import processes
+from cuesta.cluster import node_store
 from cuesta.cluster.children import Children
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.limits import ASK_SECONDS, PING_SECONDS, TICK_SECONDS
@@ -16,7 +17,6 @@ from cuesta.cluster.schedulers import ENDING, GONE, Scheduler, get_scheduler
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.cluster.wire import Message, WireError, listen, ready
 from cuesta.errors import EngineError
-from cuesta.store.peers import make_secret
 
 SUBMITTED, ENDED, FAILED = "submitted", "ended", "failed"
 AGENTS = "agents"
@@ -112,7 +112,7 @@ class RunningCluster:
             self._secret_at = now
             # On a full disk the current secret remains in use.
             with contextlib.suppress(OSError):
-                make_secret(self.folder.store_secret_file)
+                node_store.make_secret(self.folder.store_secret_file)
         if len(self.members.lost) > len(self.state.get("lost", ())):
             self.state["lost"] = dict(self.members.lost)
             self.set_state(self.state["state"])

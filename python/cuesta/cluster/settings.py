@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from cuesta import store
 from cuesta.cluster import limits
 from cuesta.errors import InputError
 from cuesta.units import parse_size
@@ -152,6 +153,8 @@ def check(plan: ClusterPlan) -> None:
             )
     if plan.store_bytes and not plan.store_under:
         raise InputError("--store: name the folder that it is over with --under DIR")
+    if plan.store_bytes:
+        store.require("--store")
 
 
 def to_json(plan: ClusterPlan) -> dict[str, Any]:

@@ -94,6 +94,6 @@ def watch_leader(cluster: str, agent_seconds: float, last: Callable[[], None]) -
 
 def _is_store(pid: int) -> bool:
     try:
-        return b"cuesta.store.serve" in Path("/proc", str(pid), "cmdline").read_bytes()
+        return b"cuesta_store.serve" in Path("/proc", str(pid), "cmdline").read_bytes()
     except OSError:
         return False

@@ -16,7 +16,7 @@ from cuesta.cluster.spark import NodeUse
 from cuesta.cluster.watchdog import MARK
 from cuesta.engines.hadoop.settings import CLIENT_BYTES, MASTER_BYTES, write
 from cuesta.private import write_private
-from cuesta.store import control as store_control
+from cuesta.store import VARIABLE
 
 DAEMON_HEAP = "512m"
 MANAGER_PORTS, HISTORY_PORTS = 5, 3
@@ -35,7 +35,7 @@ _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-U
 _PASSED_ON = (
     *("JAVA_HOME", "HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR"),
     *("CLASSPATH_PREPEND_DISTCACHE", "HADOOP_YARN_HOME", "HADOOP_HOME", "PATH", "LANG", "TZ"),
-    *(MARK, "CUESTA_NODE", store_control.VARIABLE),
+    *(MARK, "CUESTA_NODE", VARIABLE),
 )
 """Variables of a NodeManager that its containers inherit: Hadoop's default, and cuesta's."""
 _PAGES = {

@@ -105,6 +105,11 @@ impl Client {
         Ok(client)
     }
 
+    /// Returns the folder of the under level.
+    pub fn under(&self) -> PathBuf {
+        self.session().under.path().to_owned()
+    }
+
     /// Opens a file.
     ///
     /// # Errors

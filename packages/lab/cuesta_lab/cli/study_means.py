@@ -13,8 +13,7 @@ from cuesta.cluster.local_session import session, session_on
 from cuesta.cluster.node import interfaces
 from cuesta.cluster.settings import Allocation, NodeShare
 from cuesta.errors import EngineError, InputError
-from cuesta.store import control, mount
-from cuesta.store.control import MEMORY_ROOT, VARIABLE, StoreSettings
+from cuesta.store import MEMORY_ROOT, VARIABLE, require, translated
 from cuesta_lab.machines import Node, Place
 from cuesta_lab.study.settings import Settings
 from cuesta_lab.study.trials import Tier
@@ -24,23 +23,30 @@ from cuesta_lab.study.trials import Tier
 def started_store(under: Path, memory_bytes: int, mounted: bool) -> Iterator[Tier]:
     """A store over a folder until the trial has ended; mounted where requested.
 
-    Errors: as `control.start`.
+    Errors: `EngineMissing` without `cuesta_store`; as `control.start`.
     """
+    require("a study with a store")
+    from cuesta_store import control
+    from cuesta_store.control import StoreSettings
+
     before = os.environ.get(VARIABLE)
     with removal.temporary_folder(prefix="cuesta-study-", folder=MEMORY_ROOT) as place:
         folder = Path(place, "store")
         os.environ[VARIABLE] = str(folder)
         try:
-            control.start(StoreSettings(under=under, memory_bytes=memory_bytes), folder)
+            with translated():
+                control.start(StoreSettings(under=under, memory_bytes=memory_bytes), folder)
 
             def hold(path: str) -> object:
-                return control.ask("pin", folder, path=path)
+                with translated():
+                    return control.ask("pin", folder, path=path)
 
             try:
                 with _mounted(Path(place, "mount"), folder) if mounted else nullcontext() as paths:
                     yield Tier(prefix="cuesta://", hold=hold, mounted=paths)
             finally:
-                control.stop(folder, discards=True)
+                with translated():
+                    control.stop(folder, discards=True)
         finally:
             del os.environ[VARIABLE]
             if before is not None:
@@ -50,12 +56,16 @@ def started_store(under: Path, memory_bytes: int, mounted: bool) -> Iterator[Tie
 @contextmanager
 def _mounted(place: Path, folder: Path) -> Iterator[Path]:
     """A folder of files that are in the memory of the store alone. Errors: as `mount.mount`."""
+    from cuesta_store import mount
+
     place.mkdir()
-    mount.mount(place, "memory", folder)
+    with translated():
+        mount.mount(place, "memory", folder)
     try:
         yield place
     finally:
-        mount.unmount(place)
+        with translated():
+            mount.unmount(place)
 
 
 @contextmanager

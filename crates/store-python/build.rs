@@ -1,0 +1,3 @@
+//! Makes Cargo take the build dependencies into account.
+
+fn main() {}

@@ -1,0 +1,1 @@
+"""Command line of the store: `cuesta-store`, and `cuesta store` where that package is installed."""

@@ -1,0 +1,1 @@
+../../../python/cuesta/units.py
