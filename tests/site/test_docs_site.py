@@ -16,6 +16,9 @@ from cuesta.cli.commands import COMMANDS
 
 __all__ = ["browser"]
 
+pytestmark = pytest.mark.timeout(1800)
+"""The site takes a minute to build on a quiet machine, and many on one that is shared."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
