@@ -36,7 +36,8 @@ def frame() -> pd.DataFrame:
 
 def annotated(table: pd.DataFrame) -> anndata.AnnData:
     """Make the AnnData object of a table."""
-    obs, var = pd.DataFrame(index=table.columns), pd.DataFrame(index=table.index)
+    # Versions of anndata for old Pythons write no strings of Arrow, which pandas 3 has.
+    obs, var = (pd.DataFrame(index=names.astype(object)) for names in (table.columns, table.index))
     return anndata.AnnData(table.to_numpy().T.copy(), obs=obs, var=var)
 
 
