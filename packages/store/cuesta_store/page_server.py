@@ -34,7 +34,7 @@ FRESH_SECONDS = 0.25
 """Age up to which a status is returned again without a query."""
 _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
-_STYLES = Path(__file__).parents[1] / "report/templates"
+_STYLES = Path(__file__).parent
 
 
 class Watch:
