@@ -21,9 +21,6 @@ from cuesta.processes import die_with_parent
 STOP_SECONDS = 10.0
 """Seconds that a child has to clean up before it is killed."""
 
-WAIT_SECONDS = 0.5
-"""Longest time in which Ctrl-C is not noticed."""
-
 
 def run_in_child(name: str, work: Callable[[], None]) -> None:
     """Call `work` in a child process and wait; re-raise its `CuestaError` here.
@@ -47,10 +44,8 @@ def run_in_child(name: str, work: Callable[[], None]) -> None:
             process.start()
             sender.close()
         held.deliver()
-        # A child with a long error waits until it is read. A signal that arrives right before a
-        # wait does not end it, and is handled after it.
-        while not wait([receiver, process.sentinel], WAIT_SECONDS):
-            pass
+        # A child with a long error waits until it is read.
+        wait([receiver, process.sentinel])
         report = _report(receiver)
         process.join()
     except BaseException:
