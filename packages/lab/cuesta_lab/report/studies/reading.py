@@ -9,7 +9,7 @@ from pathlib import Path
 from cuesta import numerals as n
 from cuesta.errors import InputError
 from cuesta.report.records import RUN_FILE, Fields, Run, mapping, number, objects, text, to_run
-from cuesta.untrusted import read_json
+from cuesta.untrusted import read_json, read_record
 from cuesta_lab.report.studies.model import (
     FILE_NAME,
     SCHEMA,
@@ -34,14 +34,7 @@ KINDS = ("lines", "bars", "stack", "timeline", "efficiency")
 def read(path: Path) -> StudyResult:
     """The study in a folder, or in a file. Errors: `InputError` when there is none."""
     file = path / FILE_NAME if path.is_dir() else path
-    try:
-        fields = read_json(file)
-    except OSError as error:
-        raise InputError(f"{file}: no study ({(error.strerror or '').lower()})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not a study ({error})") from None
-    if not isinstance(fields, dict) or fields.get("schema") != SCHEMA:
-        raise InputError(f"{file}: not a study of schema {SCHEMA}")
+    fields = read_record(file, "study", SCHEMA)
     return to_study(fields, _records(file.parent))
 
 
