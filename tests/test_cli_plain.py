@@ -24,6 +24,7 @@ SLOW = {
     "typer", "rich", "jinja2", "pydantic", "numpy", "pyarrow", "subprocess",
     "multiprocessing", "tempfile", "importlib.metadata", "importlib.resources", "jsonschema",
     "statistics", "platform", "concurrent.futures", "asyncio", "http.client", "ssl",
+    "hashlib", "socket", "shutil",
 }  # fmt: skip
 
 

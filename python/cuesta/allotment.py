@@ -10,8 +10,9 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 _PROCESS = Path("/proc/self")
 _MOUNT = "/sys/fs/cgroup"
@@ -21,8 +22,7 @@ _NO_LIMIT = 1 << 60
 """Bytes from which on a limit of the kernel's first version is none."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Allotment:
+class Allotment(NamedTuple):
     """Limits on this process; None where nothing limits it.
 
     Attributes
@@ -110,9 +110,13 @@ def _groups(process: Path, root: Path, controller: str) -> Iterator[Path]:
             yield from (folder / above for above in within.parents)
 
 
-def _mounts(process: Path, kinds: str, controller: str) -> Iterator[tuple[str, str]]:
-    """The group that a mount shows and its place: of version 2 where `kinds` is empty."""
-    is_listed = False
+@cache
+def _mounts(process: Path, kinds: str, controller: str) -> list[tuple[str, str]]:
+    """The groups that mounts show and their places: of version 2 where `kinds` is empty.
+
+    They are read once, as the kernel writes the list anew each time; the limits are always read.
+    """
+    listed = []
     for line in _lines(process / "mountinfo"):
         facts, _, system = line.partition(" - ")
         words, of_system = facts.split(), system.split()
@@ -120,10 +124,8 @@ def _mounts(process: Path, kinds: str, controller: str) -> Iterator[tuple[str, s
             continue
         is_first = of_system[0] == "cgroup" and controller in of_system[2].split(",")
         if is_first if kinds else of_system[0] == "cgroup2":
-            is_listed = True
-            yield words[3], words[4]
-    if not is_listed:
-        yield "/", f"{_MOUNT}/{controller}" if kinds else _MOUNT
+            listed.append((words[3], words[4]))
+    return listed or [("/", f"{_MOUNT}/{controller}" if kinds else _MOUNT)]
 
 
 def _quota(group: Path) -> list[float]:

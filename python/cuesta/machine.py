@@ -85,14 +85,19 @@ def cpu_model() -> str:
 
 def memory_bytes() -> int:
     """Memory of the machine, or less where a control group or a batch system allots less."""
-    allotted = (allotment.control_groups().memory_bytes, allotment.batch_system().memory_bytes)
+    return _memory_bytes(allotment.control_groups())
+
+
+def _memory_bytes(groups: allotment.Allotment) -> int:
+    allotted = (groups.memory_bytes, allotment.batch_system().memory_bytes)
     return min([_meminfo("MemTotal"), *filter(None, allotted)])
 
 
 def memory_available_bytes() -> int:
     """Memory that can be allocated without evicting other data."""
-    left = allotment.control_groups().memory_left_bytes
-    available = min(memory_bytes(), _meminfo("MemAvailable"))
+    groups = allotment.control_groups()
+    available = min(_memory_bytes(groups), _meminfo("MemAvailable"))
+    left = groups.memory_left_bytes
     return available if left is None else min(available, left)
 
 

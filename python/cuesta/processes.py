@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -189,9 +188,13 @@ def peak_resident_bytes() -> int:
 
 def die_with_parent(number: int = signal.SIGKILL) -> None:
     """In a new process: receive this signal when the thread that started it has ended."""
+    import ctypes
+
     ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, number)
 
 
 def adopt_orphans() -> None:
     """Become the parent of all descendants whose own parent ends, instead of the first process."""
+    import ctypes
+
     ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1)

@@ -9,7 +9,6 @@ a list names what Cuesta wrote (`remove_listed`). No removal follows a link or e
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import fcntl
 import json
@@ -18,11 +17,14 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
 from .markers import MARKER, SCHEMA, boot, is_marked, read_marker
+
+if TYPE_CHECKING:
+    import ctypes
 
 DEPTH_MAX = 200
 """Deepest folder that a removal enters; each level holds a descriptor."""
@@ -159,8 +161,7 @@ def remove_marked(folder: Path) -> None:
     _remove(folder)
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """A file or folder as it was when it was looked at; a changed one has another identity."""
 
     inode: int
@@ -265,11 +266,15 @@ def exchange(path: Path, target: Path) -> bool:
 
 @cache
 def _libc() -> ctypes.CDLL:
+    import ctypes
+
     return ctypes.CDLL(None, use_errno=True)
 
 
 def _renameat2(path: Path, target: Path, flags: int) -> int:
     """Return 0, or the number of the error; ENOSYS where libc has no such function."""
+    import ctypes
+
     try:
         function = _libc().renameat2
     except AttributeError:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import shutil
-import socket
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,6 +122,8 @@ def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
         uri = f"local://{Path(uri).absolute()}"
     if find_spec("fsspec") is None:
         raise EngineMissing(f"{uri} is written by fsspec; {remedy('remote')}")
+    from shutil import copyfileobj
+
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     try:
         for file in files:
@@ -131,7 +131,7 @@ def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
             system, target = _system(f"{uri.rstrip('/')}{inner}")
             system.makedirs(posixpath.dirname(target), exist_ok=True)
             with file.open("rb") as source, system.open(target, "wb", **blocks) as sink:
-                shutil.copyfileobj(source, sink, 4 << 20)
+                copyfileobj(source, sink, 4 << 20)
     except OSError as error:
         raise InputError(f"{uri}: {_reason(error)}") from None
 
@@ -197,6 +197,8 @@ def _reach(authority: str) -> None:
     # Without a port it may be a name service of the configuration.
     if not host or not port.isdecimal():
         return
+    import socket
+
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except OSError as error:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuesta.engines import ENGINE_NAMES
 from cuesta.lab.verify import FULL, LEVELS
@@ -18,8 +17,7 @@ CACHE_HELP = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
+class Option(NamedTuple):
     """An option of the command line.
 
     Attributes

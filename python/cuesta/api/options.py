@@ -219,9 +219,10 @@ def thread_limit(threads: int | None) -> int:
 
     if threads is not None and threads < 1:
         raise InputError(f"--threads is {threads}, give at least 1")
-    if threads is not None and threads > max(THREADS_MAX, cores_usable()):
+    cores = cores_usable()
+    if threads is not None and threads > max(THREADS_MAX, cores):
         raise InputError(f"--threads is {threads:,}, give at most {THREADS_MAX:,}")
-    return threads or cores_usable()
+    return threads or cores
 
 
 def memory_limit(size: str | None) -> int:

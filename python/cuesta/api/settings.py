@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuesta.api.declared import Option
 from cuesta.config.layers import Chosen, effective
 from cuesta.errors import InputError
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filled:
+class Filled(NamedTuple):
     """Values of all options, and the settings among them.
 
     Attributes
@@ -26,7 +24,7 @@ class Filled:
 
     values: Mapping[str, Any]
     settings: tuple[Chosen, ...]
-    engine_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    engine_options: Mapping[str, Mapping[str, str]]
 
 
 def filled(values: Mapping[str, Any], options: Sequence[Option]) -> Filled:

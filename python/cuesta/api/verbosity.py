@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verbosity:
+class Verbosity(NamedTuple):
     """Choice of what is shown besides results and errors.
 
     Attributes

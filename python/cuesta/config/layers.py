@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuesta import private, untrusted
 from cuesta.config import places
@@ -21,8 +20,7 @@ _OTHERS = frozenset(("CUESTA_CLUSTER_TIMES",))
 """Variables with these prefixes that are no settings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class Layer(NamedTuple):
     """Settings of one source.
 
     Attributes
@@ -40,8 +38,7 @@ class Layer:
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(NamedTuple):
     """The value of a setting that wins, and where it comes from."""
 
     name: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from cuesta import machine
 
@@ -20,8 +20,7 @@ PROJECT, USER, SITE = "project", "user", "site"
 _DIRS = "/etc/xdg"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(NamedTuple):
     """A file of settings that exists.
 
     Attributes

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -112,17 +113,10 @@ def load(threads: int | None = None) -> dict[str, float] | None:
 
 
 def cache_file() -> Path:
-    """Path of the saved ceilings of this machine."""
-    return machine.cache_folder() / f"ceilings-{fingerprint()}.json"
-
-
-def fingerprint() -> str:
-    """Hash of the kind of this machine: processor, usable cores and memory."""
-    import hashlib
-
-    memory_mib = machine.memory_bytes() >> 20
-    facts = (machine.cpu_model(), machine.cores_usable(), memory_mib)
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
+    """Path of the saved ceilings of this kind of machine: processor, usable cores, memory."""
+    kind = f"{machine.cpu_model()} {machine.cores_usable()} {machine.memory_bytes() >> 20}"
+    words = re.findall(r"[A-Za-z0-9]+", kind)
+    return machine.cache_folder() / f"ceilings-{'-'.join(words).lower()[-120:]}.json"
 
 
 def read(path: Path) -> Ceilings | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from cuesta import generated, removal, untrusted
+from cuesta import removal, untrusted
 from cuesta.errors import InputError, disk_error
 from cuesta.lab import record
 from cuesta.machine import cores_usable
@@ -174,6 +174,8 @@ def _check_hashes(
 
 def _judge(place: Path, path: PurePosixPath, facts: os.stat_result, result: Holdings) -> None:
     """Classify content that no record lists: owned with a mark of Cuesta, else foreign."""
+    from cuesta import generated
+
     if stat.S_ISREG(facts.st_mode) and generated.is_generated(place):
         result.owned[path] = identity(facts)
     else:

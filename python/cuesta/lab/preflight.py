@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from cuesta import machine
 from cuesta.errors import InputError
@@ -19,8 +19,7 @@ DISK_LEAST_BYTES = 1 << 20
 _READ_CEILING = "file_read_warm_bytes_per_s"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
+class Estimate(NamedTuple):
     """Needed and available resources of a run.
 
     `seconds_least` is the time to read the input at the measured ceiling, None without a ceiling.

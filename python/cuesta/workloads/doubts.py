@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from cuesta.trial import Trial, is_remote
-from cuesta.workloads import modules
 
 TITLE = "Remarks"
 """Title of the view of these reasons in a record."""
@@ -53,6 +52,8 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield from _of_clusters(answer)
         case "modules" | "threshold":
             yield from _of_matrix(counts)
+            from cuesta.workloads import modules
+
             yield from modules.sentences(trial.workload, trial.parameters, answer, counts)
 
 

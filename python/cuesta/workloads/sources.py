@@ -9,7 +9,6 @@ from pathlib import Path
 
 from cuesta.errors import CuestaError
 from cuesta.trial import Trial
-from cuesta.workloads import points
 
 
 @contextmanager
@@ -32,6 +31,8 @@ def _renamed(text: str, trial: Trial, folders: Sequence[Path]) -> str:
 
 
 def _original(match: re.Match[str], trial: Trial) -> str:
+    from cuesta.workloads import points
+
     line, kind, number = match[1], match[2], int(match[3])
     files = list(trial.inputs) if kind in ("edges", "matrix") else points.files(trial)
     if number >= len(files):

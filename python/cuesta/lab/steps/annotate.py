@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cuesta.lab import names
 from cuesta.lab.names import Naming
@@ -10,8 +10,7 @@ from cuesta.lab.steps.execute import Executed
 from cuesta.workloads import derived
 
 
-@dataclass(frozen=True, kw_only=True)
-class Annotated:
+class Annotated(NamedTuple):
     """A trial whose answer has all its files; `naming` is None if none was added."""
 
     executed: Executed

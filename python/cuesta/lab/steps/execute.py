@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from cuesta.lab import inputs, names, remote, streams
 from cuesta.lab.probe import Probe, with_remote
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from cuesta._native import AnswerFiles
 
 
-@dataclass(frozen=True, kw_only=True)
-class Executed:
+class Executed(NamedTuple):
     """A trial whose engine has written its answer, and is closed.
 
     Attributes

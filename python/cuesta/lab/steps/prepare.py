@@ -6,8 +6,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from cuesta import __version__, machine
 from cuesta.engines import Engine
@@ -22,8 +23,7 @@ from cuesta.units import format_bytes
 from cuesta.workloads import distinct, doubts, edges, recognised, sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A trial whose folders and readable inputs exist.
 
     Attributes

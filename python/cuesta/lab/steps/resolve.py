@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from cuesta import outputs
 from cuesta.engines import Engine
@@ -21,8 +21,7 @@ SEEDS = 1 << 64
 """Exclusive upper bound of seeds."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """A trial to run; `began` is the time of its beginning on the clock `time.perf_counter`."""
 
     engine: Engine
@@ -32,8 +31,7 @@ class Request:
     began: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Resolved:
+class Resolved(NamedTuple):
     """A trial that can begin, with its names of genes, and their number if the names set it."""
 
     request: Request

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from cuesta.lab import inputs, remote
 from cuesta.lab.background import BackgroundTask
@@ -16,8 +17,7 @@ from cuesta.lab.verify import NONE, UNVERIFIED, Verification, strictly, with_der
 from cuesta.workloads.preview import View, preview
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verified:
+class Verified(NamedTuple):
     """A trial with a verdict on its answer, whose files are on the disk; `views` preview it."""
 
     executed: Executed
