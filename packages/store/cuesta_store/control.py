@@ -91,7 +91,7 @@ def to_request(settings: StoreSettings, folder: Path) -> str:
 def launch(module: str, *words: str) -> str:
     """Start a process that outlives this one; return its line: `ready`, or its error."""
     process = subprocess.Popen(
-        [sys.executable, "-m", module, *words],
+        [sys.executable, "-P", "-m", module, *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta_store.errors import InputError
 from cuesta_store.private import write_private
+
+_SECRET = re.compile(r"[0-9a-f]{64}")
+_SECRET_BYTES_MAX = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +95,23 @@ def make_secret(path: Path) -> None:
     """Make the secret of the stores of a job, or a new one in addition to the previous one.
 
     Stores read the file again within a second. Do not replace it again before all of them have:
-    they accept the current and the previous secret.
+    they accept the current and the previous secret. Errors: `InputError` for a file of anything
+    else, which stays as it is.
     """
-    try:
-        previous = path.read_text().split()[:1]
-    except FileNotFoundError:
-        previous = []
+    previous: list[str] = []
+    if os.path.lexists(path):
+        previous = _secrets(path)[:1]
     write_private(path, "\n".join([secrets.token_hex(32), *previous]) + "\n")
+
+
+def _secrets(path: Path) -> list[str]:
+    """The words of a file that holds one or two secrets and nothing else."""
+    try:
+        facts = path.lstat()
+        is_file = stat.S_ISREG(facts.st_mode) and facts.st_size <= _SECRET_BYTES_MAX
+        lines = path.read_text("ascii").splitlines() if is_file else []
+    except (OSError, ValueError):
+        lines = []
+    if not 1 <= len(lines) <= 2 or not all(_SECRET.fullmatch(line) for line in lines):
+        raise InputError(f"store secret: {path} exists and is no secret of stores; give a new name")
+    return lines

@@ -62,7 +62,7 @@ class _Process:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _program(theirs.fileno())],
+                [sys.executable, "-P", "-c", _program(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=_STDERR,  # the output of an engine is no result of the caller
                 pass_fds=[theirs.fileno()],

@@ -130,7 +130,7 @@ def _maker(kind: Kind) -> Callable[..., None]:
     """A command that makes this kind, with an option for each of its options."""
 
     def command(**values: Any) -> None:
-        from cuesta.data.make import make
+        from cuesta.data.make import is_device, make
         from cuesta.units import format_bytes, format_seconds
 
         output, overwrite = values.pop("output"), values.pop("overwrite")
@@ -145,7 +145,8 @@ def _maker(kind: Kind) -> Callable[..., None]:
         size = answer.get("bytes")
         known += [format_bytes(size)] if isinstance(size, int) else []
         messages().print(f"{kind.name}: {', '.join([*known, seconds])}")
-        typer.echo(str(output))
+        if not is_device(output):  # The name would follow the data.
+            typer.echo(str(output))
 
     parameters = [_parameter(option) for option in kind.options]
     place = Annotated[Path, typer.Option("-o", "--output", help="Where to write it.")]

@@ -41,7 +41,7 @@ def main(words: Sequence[str]) -> int:
     marking = watchdog.mark(plan.cluster, name)
     if os.environ.get(watchdog.MARK) != marking:
         # A process cannot change what the system shows of its environment.
-        command = [sys.executable, "-m", "cuesta.cluster", "agent", *words[:4], name]
+        command = [sys.executable, "-P", "-m", "cuesta.cluster", "agent", *words[:4], name]
         os.execve(sys.executable, command, os.environ | {watchdog.MARK: marking})
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

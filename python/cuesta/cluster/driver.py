@@ -95,7 +95,7 @@ class Driver:
         pairs = [(name, value) for name, value in options.items() if not _value(command, (name,))]
         pairs += [("--engine-option", f"{key}={value}") for key, value in more.items()]
         words = [word for pair in pairs for word in pair]
-        return [self._cluster.plan.python, "-m", "cuesta", *command, *words]
+        return [self._cluster.plan.python, "-P", "-m", "cuesta", *command, *words]
 
     def _times(self) -> dict[str, float]:
         try:

@@ -44,7 +44,7 @@ def words(plan: ClusterPlan, node: str, listen: str, files: tuple[Path, Path]) -
         peers=peers,
     )
     request = to_request(settings, folder_of(plan, node))
-    return [sys.executable, "-m", "cuesta_store.serve", request]
+    return [sys.executable, "-P", "-m", "cuesta_store.serve", request]
 
 
 def variables(plan: ClusterPlan, node: str) -> Mapping[str, str]:

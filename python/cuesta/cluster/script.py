@@ -23,7 +23,7 @@ def leader_lines(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
     schedulers start scripts in the home folder.
     """
     carried = [f"export {name}={shlex.quote(text)}" for name, text in _carried().items()]
-    words = [plan.python, "-m", "cuesta.cluster", "lead", str(folder.root)]
+    words = [plan.python, "-P", "-m", "cuesta.cluster", "lead", str(folder.root)]
     marking = f"{MARK}={mark(plan.cluster, 'leader')}"
     place = f"cd {shlex.quote(str(Path.cwd()))} || exit 3"
     return [place, *carried, f"{marking} exec {shlex.join(words)}"]
@@ -36,7 +36,7 @@ def job_name(folder: ClusterFolder) -> str:
 
 def agent_words(plan: ClusterPlan, folder: ClusterFolder, leader: Sequence[str]) -> list[str]:
     """Return the command of an agent. Arguments: `leader` is its address, port and interface."""
-    return [plan.python, "-m", "cuesta.cluster", "agent", str(folder.root), *leader]
+    return [plan.python, "-P", "-m", "cuesta.cluster", "agent", str(folder.root), *leader]
 
 
 def carried_words() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from cuesta.native import native_module
 
 REFERENCE = "reference"
 """Option of a kind that writes a second file."""
+_STREAM = re.compile(r"/dev/std(in|out|err)|/dev/fd/\d+|/proc/(self|thread-self|\d+)/fd/\d+")
+"""Names of open files of a process."""
 NAME_BYTES = 60
 """Bytes of a file's name in the name of its partial folder."""
 
@@ -201,36 +204,39 @@ def _call(kind: Kind, request: Mapping[str, Value], shown: Mapping[str, str]) ->
 def _check(place: Path, option: str, overwrite: bool) -> None:
     """Refuse a place that is in use. Errors: `InputError`."""
     outputs.check_local(place, option)
-    if not os.path.lexists(place) or _is_device(place):
+    if not os.path.lexists(place):
+        return
+    if _STREAM.fullmatch(str(place)) and place.is_file():
+        raise InputError(f"{place} leads to a regular file; give the name of that file as {option}")
+    if is_device(place):
         return
     if place.is_dir():
-        if any(place.iterdir()):
-            raise InputError(f"{place} is a folder with files in it; give another {option}")
-    elif not overwrite:
+        raise InputError(f"{place} is a folder; give the name of a file as {option}")
+    if not overwrite:
         replaces = ", or --overwrite" if place.is_file() and not place.is_symlink() else ""
         raise InputError(f"{place} exists already; give another {option}{replaces}")
-    elif place.is_symlink():
+    if place.is_symlink():
         raise InputError(
             f"{place} is a symbolic link, so --overwrite will not replace the file it leads to; "
             f"give that file as {option}"
         )
-    elif not place.is_file():
+    if not place.is_file():
         raise InputError(f"{place} is no regular file, so --overwrite will not replace it")
 
 
-def _is_device(place: Path) -> bool:
-    """Whether a place is a device, or the name of an open file, to which bytes are sent."""
+def is_device(place: Path) -> bool:
+    """Return whether a place is a device, or a pipe of this process, to which bytes are sent."""
     try:
         mode = place.stat().st_mode
     except OSError:
         return False
-    is_named = str(place).startswith(("/dev/std", "/dev/fd/", "/proc/"))
-    return stat.S_ISCHR(mode) or is_named
+    is_stream = _STREAM.fullmatch(str(place)) is not None
+    return stat.S_ISCHR(mode) or (is_stream and not stat.S_ISREG(mode))
 
 
 def _partial(place: Path, stack: contextlib.ExitStack) -> Path:
     """Path with the same name in a new folder next to a place; a device is its own partial path."""
-    if _is_device(place):
+    if is_device(place):
         return place
     real = Path(os.path.realpath(place))
     prefix = f".{real.name[:NAME_BYTES]}.partial-"

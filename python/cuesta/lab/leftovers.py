@@ -29,6 +29,10 @@ NAMES_MAX = 100
 
 Facts = dict[str, object]
 _FACTS = frozenset({"host", "boot", "numbers", "process", "scratch"})
+RUN_FOLDERS = ("answer", "scratch", "streams")
+"""Names of the folders that a run makes in its own folder and in that of its scratch."""
+_ENGINE_PREFIX = "cuesta-"
+"""Beginning of the names of folders that engines make in that of the scratch."""
 _TAG = re.compile(r"\d+(\.\d+)?")
 _PARTIAL = re.compile(r".*\.partial-\d+(\.\d+)?")
 _PROCESS = re.compile(r"\d+:\d+")
@@ -169,8 +173,15 @@ def _sweep_folder(leftover: Path, output: Path | None) -> Iterator[str]:
 
 
 def _foreign(folder: Path) -> list[Path]:
-    """Return the files in a folder of a run; a run and its engine make only folders there."""
-    return sorted(path for path in folder.iterdir() if not path.is_dir() and path.name != LOCK_NAME)
+    """Return what is in a folder of a run besides its lock file and folders of runs and engines."""
+    return sorted(path for path in folder.iterdir() if not _is_of_run(path))
+
+
+def _is_of_run(path: Path) -> bool:
+    if path.name == LOCK_NAME:
+        return True
+    is_named = path.name in RUN_FOLDERS or path.name.startswith(_ENGINE_PREFIX)
+    return is_named and path.is_dir() and not path.is_symlink()
 
 
 def _sweep_replaced(replaced: Path, output: Path) -> Iterator[str]:

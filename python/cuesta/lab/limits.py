@@ -27,7 +27,7 @@ Samples = Mapping[str, Sequence[float]]
 
 def measure_network(repeats: int) -> Samples:
     """Measure the connection between two processes of this machine."""
-    command = [sys.executable, "-m", "cuesta.lab.network", LOOPBACK, "0"]
+    command = [sys.executable, "-P", "-m", "cuesta.lab.network", LOOPBACK, "0"]
     listens = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         port = int(listens.stdout.readline() if listens.stdout else 0)

@@ -139,7 +139,7 @@ def _shape(
 def _probe(factors: MachineFactors, nodes: list[Node]) -> dict[str, float]:
     """Measure rate and round trip between the first two nodes. Errors: `InputError`."""
     rate = factors.link_bits_per_s or 0.0
-    module = [sys.executable, "-m", "cuesta.lab.network"]
+    module = [sys.executable, "-P", "-m", "cuesta.lab.network"]
     listens = subprocess.Popen(
         [*nodes[1].prefix(), *module, nodes[1].address, "0"], stdout=subprocess.PIPE, text=True
     )

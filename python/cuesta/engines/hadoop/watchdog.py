@@ -47,7 +47,7 @@ def main(client: str, log: int, words: Sequence[str]) -> None:
 
 def started(client: str, log: int, words: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a watchdog of this process."""
-    program = [sys.executable, "-m", "cuesta.engines.hadoop.watchdog", client, str(log)]
+    program = [sys.executable, "-P", "-m", "cuesta.engines.hadoop.watchdog", client, str(log)]
     return subprocess.Popen(
         [*program, *words],
         stdin=subprocess.PIPE,

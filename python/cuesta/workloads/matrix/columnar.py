@@ -30,9 +30,10 @@ def read(path: str, layer: str | None) -> Matrix:
 
 def of_arrow(table: Any, source: str, kind: str) -> Matrix:
     """Return the matrix of an Arrow table. Errors: `InputError` for columns without numbers."""
-    named = _name_column(table)
+    index = _index_columns(table)
+    named = _name_column(table, index)
     names = [str(name) for name in table.column(named).to_pylist()] if named else []
-    columns = [name for name in table.column_names if name != named]
+    columns = [name for name in table.column_names if name != named and name not in index]
     left_out = [name for name in columns if _is_text(table.schema.field(name).type)]
     columns = [name for name in columns if name not in left_out]
     if not columns:
@@ -43,7 +44,7 @@ def of_arrow(table: Any, source: str, kind: str) -> Matrix:
     if not named:
         remarks = (*remarks, "no column names the genes, so they are numbered")
     if left_out:
-        remarks = (*remarks, f"columns of text are left out: {', '.join(left_out[:5])}")
+        remarks = (*remarks, f"columns without numbers are left out: {', '.join(left_out[:5])}")
     values = table.select(columns)
 
     def rows(start: int, end: int) -> Any:
@@ -64,20 +65,44 @@ def _numbers(column: Any) -> Any:
 def _is_text(kind: Any) -> bool:
     import pyarrow.types as types
 
-    return not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+    return not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _name_column(table: Any) -> str | None:
-    """Return the column with the names of rows: pandas' index, or the first one of text."""
+def _index_columns(table: Any) -> list[str]:
+    """Return the columns that are the index of a pandas frame, by metadata or by their name."""
     metadata = table.schema.metadata or {}
     try:
         index = json.loads(metadata.get(b"pandas", b"{}")).get("index_columns", [])
     except (ValueError, AttributeError):
         index = []
     names = [name for name in index if isinstance(name, str) and name in table.column_names]
-    names += [name for name in table.column_names if name.startswith("__index_level_")]
-    named = next(iter(names), None)
-    if named is not None and (_is_text(table.schema.field(named).type)):
-        return named
-    texts = [name for name in table.column_names if _is_text(table.schema.field(name).type)]
-    return next(iter(texts), named)
+    levels = [name for name in table.column_names if name.startswith("__index_level_")]
+    return names + [name for name in levels if name not in names]
+
+
+def _name_column(table: Any, index: list[str]) -> str | None:
+    """Return the column with the names of rows.
+
+    That is an index of text or with a name, the first column of text, a first column of whole
+    numbers before fractions, or the index.
+    """
+    import pyarrow.types as types
+
+    kinds = {name: table.schema.field(name).type for name in table.column_names}
+    for name in index:
+        if _is_text(kinds[name]) or not name.startswith("__index_level_"):
+            return name
+    rest = [name for name in table.column_names if name not in index]
+    texts = [name for name in rest if _is_name(kinds[name])]
+    if texts:
+        return texts[0]
+    are_fractions = [types.is_floating(kinds[name]) for name in rest[1:]]
+    if are_fractions and all(are_fractions) and types.is_integer(kinds[rest[0]]):
+        return rest[0]
+    return next(iter(index), None)
+
+
+def _is_name(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return _is_text(kind) and not types.is_boolean(kind)

@@ -51,11 +51,18 @@ _KINDS = frozenset({
 
 def _of_pandas(frame: Any, name: str) -> Matrix:
     """Return the matrix of a frame: genes are its index, or its first column of text."""
-    is_number = [kind.kind in "biuf" for kind in frame.dtypes]
-    texts = [place for place, number in enumerate(is_number) if not number]
+    kinds = [kind.kind for kind in frame.dtypes]
+    is_number = [kind in "iuf" for kind in kinds]
+    texts = [place for place, kind in enumerate(kinds) if kind not in "biufc"]
+    if not texts and kinds[:1] in (["i"], ["u"]) and set(kinds[1:]) == {"f"}:
+        # Whole numbers before fractions: identifiers of genes.
+        texts, is_number[0] = [0], False
     is_numbered = frame.index.dtype.kind in "iu" and frame.index.name is None
     labels = frame.iloc[:, texts[0]] if texts and is_numbered else frame.index
     genes, remarks = with_unique_genes([str(label) for label in labels])
+    left_out = [str(name) for name, kind in zip(frame.columns, kinds, strict=True) if kind in "bc"]
+    if left_out:
+        remarks = (*remarks, f"columns without numbers are left out: {', '.join(left_out[:5])}")
     values = frame.loc[:, is_number]
     if not values.shape[1]:
         raise InputError(f"{name} has no column of numbers; give a row a gene, a column a sample")
@@ -72,6 +79,10 @@ def _of_array(array: Any, name: str) -> Matrix:
     """Return the matrix of an array, whose genes and samples are numbered from 1."""
     if len(array.shape) != 2:
         raise InputError(f"{name} has the shape {array.shape}; give genes x samples")
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} has values of type {array.dtype}; give real numbers")
+    if hasattr(array, "mask"):
+        array = array.astype(float).filled(float("nan"))
     is_sparse = hasattr(array, "tocsr")
     values = array.tocsr() if is_sparse else array
     genes, samples = values.shape

@@ -63,7 +63,7 @@ final class Child implements Closeable {
     // Paths may hold what means something to Hadoop: neither is looked for here.
     List<String> words = new ArrayList<>();
     words.add(conf.getRaw(Settings.PYTHON));
-    words.addAll(Arrays.asList("-m", Settings.MODULE, conf.getRaw(Settings.FOLDER)));
+    words.addAll(Arrays.asList("-P", "-m", Settings.MODULE, conf.getRaw(Settings.FOLDER)));
     words.addAll(Arrays.asList(role));
     process = new ProcessBuilder(words).start();
     LIVING.add(process);
