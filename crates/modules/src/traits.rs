@@ -14,7 +14,8 @@ use crate::params::MatrixParams;
 const OPERATION: &str = "input.traits";
 
 /// Words for a missing value.
-const MISSING: [&str; 5] = ["", "NA", "NaN", "nan", "N/A"];
+const MISSING: [&str; 12] =
+    ["", "NA", "NaN", "nan", "N/A", "n/a", "na", "null", "NULL", "None", "#N/A", "."];
 
 /// Largest number of levels of a trait in words.
 const LEVELS_MAX: usize = 50;
@@ -75,6 +76,7 @@ pub fn read(
     let is_missing =
         |text: &str| MISSING.contains(&text) || missing.iter().any(|word| word == text);
     for (column, name) in table.header.iter().enumerate().skip(1) {
+        check_words(&shown, name, &table.rows, (column, &is_missing))?;
         let texts: Vec<Option<&str>> = rows
             .iter()
             .map(|row| row.map(|row| table.rows[row][column].as_str()).filter(|x| !is_missing(x)))
@@ -82,6 +84,33 @@ pub fn read(
         add(&mut traits, name, &texts, params.table.decimal);
     }
     Ok(traits)
+}
+
+/// Refuses a trait of numbers with a few words among them, which would be its levels.
+fn check_words(
+    shown: &str,
+    name: &str,
+    rows: &[Vec<String>],
+    (column, is_missing): (usize, &impl Fn(&str) -> bool),
+) -> Result<()> {
+    let present = || rows.iter().map(|row| row[column].as_str()).filter(|it| !is_missing(it));
+    let (words, count) = (present().filter(|it| number(it, true).is_none()), present().count());
+    let words: Vec<&str> = words.collect();
+    if words.is_empty() || 2 * words.len() >= count {
+        return Ok(());
+    }
+    let text = format!(
+        "{shown} has {:?} in the trait {name}, whose other values are numbers; give --missing {} \
+         if it stands for a missing value, or write a number",
+        words[0], words[0]
+    );
+    Err(Error::input(OPERATION, text))
+}
+
+/// The finite number in a field, by a comma too where `has_commas`.
+fn number(text: &str, has_commas: bool) -> Option<f64> {
+    let point = if has_commas { text.replace(',', ".") } else { text.to_owned() };
+    point.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
 fn strangers(shown: &str, table: &Table, samples: &[String]) -> String {
@@ -99,13 +128,6 @@ fn strangers(shown: &str, table: &Table, samples: &[String]) -> String {
 
 /// Adds a trait: its numbers, or a trait a level.
 fn add(traits: &mut Traits, name: &str, texts: &[Option<&str>], decimal: DecimalChoice) {
-    let number = |text: &str| {
-        let text = match decimal {
-            DecimalChoice::Comma => text.replace(',', "."),
-            _ => text.to_owned(),
-        };
-        text.parse::<f64>().ok().filter(|value| value.is_finite())
-    };
     let mut leave_out = |reason| {
         traits.left_out.push(LeftOut { kind: "trait", name: name.to_owned(), reason });
     };
@@ -113,9 +135,16 @@ fn add(traits: &mut Traits, name: &str, texts: &[Option<&str>], decimal: Decimal
     if present.is_empty() {
         return leave_out("has no value");
     }
-    if present.iter().all(|text| number(text).is_some()) {
+    // A comma is no decimal sign only where the user says so, or other numbers have a point.
+    let has_commas = match decimal {
+        DecimalChoice::Comma => true,
+        DecimalChoice::Point => false,
+        DecimalChoice::Auto => present.iter().all(|text| !text.contains('.')),
+    };
+    if present.iter().all(|text| number(text, has_commas).is_some()) {
         traits.names.push(name.to_owned());
-        let values = texts.iter().map(|text| text.and_then(number).unwrap_or(f64::NAN));
+        let value = |text: &Option<&str>| text.and_then(|text| number(text, has_commas));
+        let values = texts.iter().map(|text| value(text).unwrap_or(f64::NAN));
         traits.values.push(values.collect());
         return;
     }
@@ -139,7 +168,9 @@ fn table(shown: &str, bytes: &[u8], params: &MatrixParams) -> Result<Table> {
         return refuse("is not UTF-8 text; give a table as TSV or CSV".to_owned());
     };
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let is_row = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| is_row(line));
     let Some((_, first)) = lines.next() else {
         return refuse("is empty; give a table of samples and traits".to_owned());
     };
@@ -211,11 +242,15 @@ mod tests {
             ("id\na\n", "has no trait"),
             ("id\tage\na\t1\t2\t3\n", "has 4 fields on line 2, expected 2"),
             ("id\tage\na\t1\na\t2\n", "names sample a twice"),
+            ("id\tage\na\t1\nb\tunknown\nc\t2\n", "has \"unknown\" in the trait age"),
             ("id\tage\nx\t1\ny\t2\n", "none of its 2 samples (x, y, ...)"),
         ] {
             let error = traits(text).unwrap_err().message();
             assert!(error.contains(expected), "{error}");
         }
+        let read = traits("# cohort 7\rid;age\ra;1,5\rb;null\rc;2\r").unwrap();
+        assert_eq!((&read.names[..], read.values[0][0]), (&["age".to_owned()][..], 1.5));
+        assert!(read.values[0][1].is_nan());
         let shorter = traits("age\theight\na\t1\t2\nb\t3\t4\n").unwrap();
         assert_eq!(shorter.names, ["age", "height"]);
     }

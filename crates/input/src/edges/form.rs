@@ -171,7 +171,9 @@ fn form(
         rows[0].iter().map(|field| String::from_utf8_lossy(fields::bare(field)).into()).collect();
     let lower: Vec<String> = labels.iter().map(|label| label.to_lowercase()).collect();
     let place = |word: &str| lower.iter().position(|label| label == word);
-    let is_string = lower[score] == "combined_score";
+    let scores = rows.iter().skip(1).filter_map(|row| fields::number(row.get(score)?, decimal));
+    // Files of STRING to download have thousandths; tables of its web pages have scores up to 1.
+    let is_string = lower[score] == "combined_score" && scores.into_iter().any(|it| it > 1.0);
     let kinc: Option<Vec<usize>> = KINC.iter().map(|word| place(word)).collect();
     EdgesForm {
         delimiter,

@@ -24,7 +24,7 @@ pub struct Table<'a> {
     pub name: &'a str,
     /// Layout of the lines.
     pub form: MatrixForm,
-    /// Whether rows are a name and values alone.
+    /// Whether rows are a name and values alone, and no number is missing by its value.
     is_plain: bool,
 }
 
@@ -46,7 +46,7 @@ pub fn form_error(name: &str, error: &FormError) -> Error {
 impl<'a> Table<'a> {
     /// The table of a file with this layout.
     pub fn new(name: &'a str, form: MatrixForm) -> Self {
-        let is_plain = form.is_plain();
+        let is_plain = form.is_plain() && !form.has_missing_numbers();
         Self { name, form, is_plain }
     }
 

@@ -125,11 +125,11 @@ pub fn number(field: &[u8], decimal: u8) -> Option<f64> {
     str::from_utf8(&text).ok()?.parse().ok()
 }
 
-/// Whether a number could be one with commas between thousands.
-pub fn may_be_thousands(field: &[u8]) -> bool {
+/// Whether a number could be one with the sign `between` thousands.
+pub fn may_be_thousands(field: &[u8], between: u8) -> bool {
     let digits = bare(field);
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
-    let mut groups = digits.split(|&byte| byte == b',');
+    let mut groups = digits.split(|&byte| byte == between);
     let first = groups.next().unwrap_or_default();
     let is_digits = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
     (1..=3).contains(&first.len())
@@ -149,7 +149,7 @@ pub fn without_thousands(field: &[u8], decimal: u8) -> Option<String> {
     };
     let has_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let grouped = whole.replace(between, ",");
-    let is_grouped = grouped.contains(',') && may_be_thousands(grouped.as_bytes());
+    let is_grouped = grouped.contains(',') && may_be_thousands(grouped.as_bytes(), b',');
     (is_grouped && fraction.is_none_or(has_digits)).then(|| text.replace(between, ""))
 }
 
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn thousands_are_groups_of_three() {
-        assert!(may_be_thousands(b"1,234") && may_be_thousands(b"12,345,678"));
-        assert!(!may_be_thousands(b"0,123") && !may_be_thousands(b"1,23"));
+        assert!(may_be_thousands(b"1,234", b',') && may_be_thousands(b"12,345,678", b','));
+        assert!(!may_be_thousands(b"0,123", b',') && !may_be_thousands(b"1,23", b','));
         for (text, decimal, expected) in [
             (&b"7,063.6"[..], b'.', Some("7063.6")),
             (b" \"-1,234,567\" ", b'.', Some("-1234567")),

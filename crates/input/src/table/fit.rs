@@ -171,21 +171,27 @@ fn read_columns(first: &[&[u8]], full: usize, demand: &Requirements<'_>) -> Opti
     Some(is_read)
 }
 
-/// Whether numbers with a comma are all such that it may stand between thousands, where nothing
-/// else says that it is a decimal comma.
-pub fn is_doubtful_comma(fit: &TableFit<'_>, values_from: usize) -> bool {
+/// Whether the numbers with a decimal sign are all such that it may stand between thousands, and
+/// nothing else says which it is.
+pub fn is_doubtful_sign(fit: &TableFit<'_>, values_from: usize) -> bool {
     // Programs put a semicolon between fields because the comma is their decimal sign.
-    if fit.signs.decimal != b',' || fit.signs.delimiter == b';' {
+    if (fit.signs.decimal == b',') == (fit.signs.delimiter == b';') {
         return false;
     }
+    let sign = fit.signs.decimal;
     let has_comma =
-        |column: usize, field: &[u8]| fit.is_read[column] && memchr::memchr(b',', field).is_some();
+        |column: usize, field: &[u8]| fit.is_read[column] && memchr::memchr(sign, field).is_some();
     let fields = fit.rows.iter().flat_map(|row| row.iter().enumerate().skip(values_from));
     let mut with_comma = fields
         .filter(|(column, field)| has_comma(*column, field))
         .map(|(_, field)| field)
         .peekable();
-    with_comma.peek().is_some() && with_comma.all(|field| may_be_thousands(field))
+    with_comma.peek().is_some() && with_comma.all(|field| may_be_thousands(field, sign))
+}
+
+/// The word of `--decimal` for a decimal sign.
+pub fn decimal_word(sign: u8) -> &'static str {
+    if sign == b',' { "comma" } else { "point" }
 }
 
 /// Name of a delimiter in a sentence.

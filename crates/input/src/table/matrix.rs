@@ -81,10 +81,23 @@ impl MatrixForm {
         is_missing(text) || self.missing.iter().any(|word| word == text)
     }
 
+    /// Whether a word for missing values is a number, such as -9999.
+    pub fn has_missing_numbers(&self) -> bool {
+        let is_number = |word: &String| {
+            fields::number(word.as_bytes(), self.signs.decimal).is_some_and(|value| !value.is_nan())
+        };
+        self.missing.iter().any(is_number)
+    }
+
     /// The number in a field; NaN when it says that the value is missing.
     pub fn number(&self, field: &[u8]) -> Option<f64> {
         value(field, self.signs.decimal, &self.missing)
     }
+}
+
+/// Whether a number has the value of one of the words for missing values, such as -9999.
+fn is_missing_number(number: f64, decimal: u8, missing: &[String]) -> bool {
+    missing.iter().any(|word| fields::number(word.as_bytes(), decimal) == Some(number))
 }
 
 fn is_missing(text: &str) -> bool {
@@ -96,7 +109,8 @@ fn value(field: &[u8], decimal: u8, missing: &[String]) -> Option<f64> {
     if is_missing(text) || missing.iter().any(|word| word == text) {
         return Some(f64::NAN);
     }
-    fields::number(field, decimal).filter(|value| !value.is_nan())
+    let number = fields::number(field, decimal).filter(|value| !value.is_nan())?;
+    Some(if is_missing_number(number, decimal, missing) { f64::NAN } else { number })
 }
 
 /// Recognises the layout of the text whose first lines these are; see [`is_enough`].
@@ -182,8 +196,8 @@ impl Recognition<'_> {
         fits.retain(|fit| !has_tab || fit.signs.delimiter == b'\t');
         match fits.as_slice() {
             [] => self.by_first_lines(),
-            [fit] if self.params.decimal.byte().is_none() && fit::is_doubtful_comma(fit, 1) => {
-                Err(self.two_commas(fit))
+            [fit] if self.params.decimal.byte().is_none() && fit::is_doubtful_sign(fit, 1) => {
+                Err(self.doubtful_sign(fit))
             }
             [fit] => self.fitted(fit),
             [one, two, ..] => Err(FormError::line(
@@ -199,14 +213,18 @@ impl Recognition<'_> {
         }
     }
 
-    fn two_commas(&self, fit: &TableFit<'_>) -> FormError {
-        let field = fit.rows.iter().flatten().find(|field| field.contains(&b','));
+    fn doubtful_sign(&self, fit: &TableFit<'_>) -> FormError {
+        let sign = fit.signs.decimal;
+        let is_long = |row: &&Vec<&[u8]>| row.len() > 1;
+        let fields = fit.rows.iter().filter(is_long).flat_map(|row| &row[1..]);
+        let field = fields.into_iter().find(|field| field.contains(&sign));
         let line = self.table.get(1).unwrap_or(&self.table[0]);
+        let word = fit::decimal_word(sign);
         FormError::line(
             line,
             format!(
-                "has {}, which may have a decimal comma or one between thousands; give --decimal \
-                 comma, or write numbers without commas",
+                "has {}, which may have a decimal {word} or one between thousands; give --decimal \
+                 {word}, or write numbers without {word}s",
                 shown(field.copied().unwrap_or_default())
             ),
         )
@@ -335,9 +353,19 @@ impl Recognition<'_> {
         names: &[&[u8]],
         width: usize,
     ) -> Result<ColumnRoles, FormError> {
-        let counts = header::counts_rows(fit, 0) && fit.is_text.get(1) == Some(&true);
+        let is_named = |name: &&[u8]| !is_blank(name) && header::is_label(name);
+        let has_names = fit.is_text.get(1) == Some(&true) || names.get(1).is_some_and(is_named);
+        let counts = header::counts_rows(fit, 0) && has_names;
         let is_index = counts && names.first().is_none_or(|name| header::is_index_label(name));
         let columns = MatrixColumns { fit, names, width, name: usize::from(is_index) };
+        if let Some(number) = columns.number_as_name() {
+            let what = format!(
+                "begins with {}, where the name of a gene belongs; put a column of names before \
+                 the samples",
+                shown(number)
+            );
+            return Err(FormError::line(self.table.get(1).unwrap_or(&self.table[0]), what));
+        }
         let list = self.params.columns.as_deref();
         columns.layout(list).map_err(|what| FormError::line(&self.table[0], what))
     }

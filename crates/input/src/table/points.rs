@@ -91,11 +91,14 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
     }
     match fits.as_slice() {
         [] => job.by_first_line(lines.get(1)).map(Some),
-        [fit] if params.decimal.byte().is_none() && fit::is_doubtful_comma(fit, 0) => {
+        [fit] if params.decimal.byte().is_none() && fit::is_doubtful_sign(fit, 0) => {
+            let word = fit::decimal_word(fit.signs.decimal);
             Err(FormError::line(
                 line,
-                "and those after it have numbers with a decimal comma or with commas between \
-                 thousands; give --decimal comma, or write numbers without commas",
+                format!(
+                    "and those after it have numbers with a decimal {word} or with {word}s between \
+                     thousands; give --decimal {word}, or write numbers without {word}s"
+                ),
             ))
         }
         [fit] => job.fitted(fit).map(Some),

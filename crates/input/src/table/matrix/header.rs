@@ -7,7 +7,7 @@ use super::above::Above;
 use super::{FormError, MatrixForm, MatrixKind};
 
 /// Columns that programs write beside samples, in lower case.
-const ANNOTATIONS: [&str; 26] = [
+const ANNOTATIONS: [&str; 44] = [
     "chr",
     "chrom",
     "seqname",
@@ -34,6 +34,24 @@ const ANNOTATIONS: [&str; 26] = [
     "p_value",
     "padj",
     "qvalue",
+    "p.value",
+    "adj.p.val",
+    "aveexpr",
+    "fdr",
+    "stat",
+    "lfcse",
+    "eff_length",
+    "description",
+    "gene_id",
+    "geneid",
+    "gene id",
+    "entrezgene",
+    "entrez gene id",
+    "probeid",
+    "index",
+    "unnamed: 0",
+    "__index_level_0__",
+    "...1",
 ];
 
 /// Whether a column is no sample by its label.

@@ -56,6 +56,19 @@ impl MatrixColumns<'_> {
         Ok(ColumnRoles { kind, roles })
     }
 
+    /// The first name, where all names are decimal fractions: those of a table without names.
+    pub fn number_as_name(&self) -> Option<&[u8]> {
+        let sign = self.fit.signs.decimal;
+        let names = || self.fit.rows.iter().filter_map(|row| row.get(self.name).copied());
+        let is_fraction = |name: &[u8]| {
+            let has_sign = memchr::memchr(sign, fields::bare(name)).is_some();
+            has_sign && fields::number(name, sign).is_some()
+        };
+        let has_label = self.names.get(self.name).is_some_and(|label| header::is_label(label));
+        let all = !has_label && self.fit.rows.len() > 1 && names().all(is_fraction);
+        names().next().filter(|_| all)
+    }
+
     fn label(&self, column: usize) -> &[u8] {
         self.names.get(column).map_or(&b""[..], |label| fields::bare(label))
     }
