@@ -1,10 +1,10 @@
 //! The two-level store: a tier of memory in front of a parallel file system. It knows no workload.
 //!
-//! A file of the under level is cut into blocks, and a [`policy`] chooses those in memory. A
-//! [`trace`] records the blocks that were read, and [`simulate`] computes the hits that any policy
-//! would have had on them in a memory of any size.
+//! A file of the under level is cut into blocks, and a policy of the [`cache`] chooses those in
+//! memory. A [`trace`] records the blocks that were read, and [`simulate`] computes the hits that
+//! any policy would have had on them in a memory of any size.
 //!
-//! Safe to change: a [`policy`] (one file, `Policy`), an `under` (one file, `Under`, which runs
+//! Safe to change: a policy (one file of `cache/policy`), an `under` (one file, `Under`, which runs
 //! `conformance`, a module behind the crate feature of that name). What breaks:
 //! whatever is acknowledged must survive a kill at any step (`tests/crash.rs`), histories of
 //! several stores stay linearizable (`tests/partitions.rs`), and clients of the same protocol
@@ -12,6 +12,7 @@
 
 pub mod allocate;
 mod block_set;
+pub mod cache;
 pub mod client;
 pub mod conflict;
 #[cfg(feature = "conformance")]
@@ -28,7 +29,6 @@ pub mod path;
 pub mod peers;
 pub mod permissions;
 pub mod places;
-pub mod policy;
 pub mod prepared;
 pub mod pressure;
 pub mod simulate;
@@ -45,12 +45,12 @@ use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use cache::FolderRule;
+use cache::policy::PolicyName;
 use daemon::ServeOptions;
 use mount::MountOptions;
 use peers::PeerOptions;
-use policy::PolicyName;
 use simulate::Hits;
-use store::rules::FolderRule;
 use store::{Freshness, StoreOptions};
 use trace::Trace;
 pub use wire::question_again;

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::removal::FolderHandle;
-use serde::{Deserialize, Serialize};
 
 use crate::allocate::{allocate, has_hole};
+use crate::cache::{BlockKey, SealedBlock};
 use crate::folder;
 use crate::folder::names::{BLOCKS, PARTIAL, is_block};
 use crate::mapping::HugePages;
@@ -28,28 +28,6 @@ pub const PIECE_BYTES: usize = 1 << 20;
 pub const PREPARED: &str = "cuesta-ready";
 /// Ends that older versions gave to the names of incomplete files.
 const ENDS_BEFORE: [&str; 2] = ["part", "ready"];
-
-/// Key of a block. The store never uses the number of a file twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct BlockKey {
-    /// The number of the file.
-    pub file: u64,
-    /// The index of the block, from 0.
-    pub index: u64,
-}
-
-/// A complete, read-only block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct SealedBlock {
-    /// Its key.
-    pub key: BlockKey,
-    /// Its size, at least 1.
-    pub size_bytes: u64,
-    /// CRC-32C of its bytes.
-    pub checksum: u32,
-    /// Distinguishes it from a block with the same content that was evicted before.
-    pub serial: u64,
-}
 
 impl SealedBlock {
     fn name(&self) -> String {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::policy::admission::{Gated, LoadReason};
-use crate::policy::{BlockId, PolicyName};
+use crate::cache::policy::admission::{Gated, LoadReason};
+use crate::cache::policy::{BlockId, PolicyName};
 use crate::trace::{BlockRead, Trace};
 
 /// Reads that the memory would have served.

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use cuesta_core::{Error, Result};
 
+use crate::cache::policy::BlockId;
 use crate::path::StorePath;
-use crate::policy::BlockId;
 
 const OPERATION: &str = "store.trace";
 /// First line of a trace.

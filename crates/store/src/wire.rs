@@ -7,15 +7,14 @@ use cuesta_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::{Counts, QuotaUse};
 use crate::name_text::{from_json, path_text, to_json};
 use crate::path::StorePath;
 use crate::peers::PeersStatus;
 use crate::places::BlockPlaces;
 use crate::store::audit::Audit;
-use crate::store::counts::Counts;
 use crate::store::names::sweep::SweptPart;
 use crate::store::promise::WriteMode;
-use crate::store::rules::QuotaUse;
 use crate::under::UnderVersion;
 use crate::under::layout::Layout;
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{BLOCK, Setting, at, bytes, read};
 use cuesta_core::random::Stream;
-use cuesta_store::policy::PolicyName;
+use cuesta_store::cache::policy::PolicyName;
 
 const FILES: [&str; 3] = ["a", "b", "c"];
 const STEPS: u64 = 400;

@@ -10,10 +10,10 @@ use std::sync::mpsc;
 
 use common::{Setting, at, bytes};
 use cuesta_core::progress::Progress;
+use cuesta_store::cache::BlockKey;
 use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
 use cuesta_store::daemon;
-use cuesta_store::memory::BlockKey;
 use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{BlockLease, Store, WritePlace};
 use rustix::fs::{FallocateFlags, fallocate, statvfs};

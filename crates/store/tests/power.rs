@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::{BLOCK, at, bytes, read, write};
 use cuesta_core::Result;
-use cuesta_store::policy::PolicyName;
+use cuesta_store::cache::policy::PolicyName;
 use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{Freshness, Store, StoreOptions};
 use cuesta_store::under::posix::PosixUnder;

@@ -10,9 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use common::{BLOCK, Setting, at, bytes, read, read_open};
-use cuesta_store::memory::BlockKey;
+use cuesta_store::cache::BlockKey;
+use cuesta_store::cache::policy::PolicyName;
 use cuesta_store::name_text::name_of;
-use cuesta_store::policy::PolicyName;
 use cuesta_store::steps::Steps;
 use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{BlockLease, Freshness};

@@ -11,7 +11,7 @@ use super::block::StoredBlock;
 use super::bypass::{BypassFile, RefusedBlocks};
 use super::checked_folder::CheckedFolder;
 use super::session::{Leased, Session};
-use crate::memory::BlockKey;
+use crate::cache::BlockKey;
 use crate::path::StorePath;
 use crate::store::record::is_alone;
 use crate::under::UnderVersion;

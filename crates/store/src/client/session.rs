@@ -14,7 +14,8 @@ use super::connection::Connection;
 use super::file::OpenFile;
 use super::limits::{CONNECTIONS, LEASES_MAX, Patience};
 use super::refused;
-use crate::memory::{BlockKey, PIECE_BYTES};
+use crate::cache::BlockKey;
+use crate::memory::PIECE_BYTES;
 use crate::under::posix::PosixUnder;
 use crate::wire::{Question, Reply};
 

@@ -23,7 +23,7 @@ mod files;
 mod names;
 mod store;
 
-use crate::memory::BlockKey;
+use crate::cache::BlockKey;
 use crate::path::StorePath;
 use crate::store::promise::WriteMode;
 use crate::store::{BlockLease, Store, WritePlace};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{at, bytes, content, read, write, write_file};
-use crate::policy::PolicyName;
+use crate::cache::policy::PolicyName;
 use crate::store::promise::WriteMode;
 use crate::store::{Freshness, Store, StoreOptions};
 use crate::under::Under;

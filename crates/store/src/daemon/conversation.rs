@@ -8,10 +8,10 @@ use std::time::Duration;
 use cuesta_core::{Error, Result};
 
 use super::Daemon;
-use crate::memory::BlockKey;
+use crate::cache::BlockKey;
+use crate::cache::policy::admission::LoadReason;
 use crate::path::StorePath;
 use crate::permissions;
-use crate::policy::admission::LoadReason;
 use crate::store::names::sweep::SweepOptions;
 use crate::store::{BlockLease, WritePlace};
 use crate::wire::{PAYLOAD_BYTES_MAX, PLACES_MAX, Question, Reply};

@@ -347,7 +347,7 @@ impl Daemon {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::PolicyName;
+    use crate::cache::policy::PolicyName;
     use crate::store::Freshness;
     use crate::wire::Question;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

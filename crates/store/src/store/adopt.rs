@@ -11,10 +11,9 @@ use cuesta_runtime::removal::FolderHandle;
 use serde::{Deserialize, Serialize};
 
 use super::record::write_atomically;
-use super::state::FileVersion;
 use super::{OPERATION, Store, StoreOptions};
+use crate::cache::{FileVersion, SealedBlock};
 use crate::folder::names::{is_fact, number_in};
-use crate::memory::SealedBlock;
 
 /// First bytes of the text about a file.
 pub const SAVED_FILE_BEGIN: &[u8] = br#"{"file":"#;
@@ -36,7 +35,7 @@ impl Store {
     pub(super) fn save_facts(&self, number: u64, file: &FileVersion) -> io::Result<()> {
         let _writing = lock(&self.facts);
         let path = self.facts_path(number);
-        let is_young = lock(&self.state).is_young(number);
+        let is_young = self.cache.lock().is_young(number);
         match (is_young, path.exists()) {
             (true, true) => return fs::remove_file(&path),
             (false, false) => (),
@@ -61,9 +60,9 @@ impl Store {
             blocks.push(block);
         }
         self.recover(&mut by_file)?;
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         let mut unwanted = Vec::new();
-        let mut room = self.options.memory_bytes.saturating_sub(state.counts().used_bytes);
+        let mut room = self.options.memory_bytes.saturating_sub(state.used_bytes());
         let folder = FolderHandle::open(&self.files).map_err(failed)?;
         for entry in folder.entries().map_err(failed)? {
             let number = number_in(&entry.name);

@@ -10,8 +10,7 @@ use cuesta_runtime::parallel::lock;
 
 use super::Store;
 use super::shared_fill::SharedFill;
-use super::state::LeaseStep;
-use crate::memory::BlockKey;
+use crate::cache::{BlockKey, LeaseStep};
 
 /// Longest queue: the reader has overtaken blocks beyond this.
 const QUEUE_MAX: usize = 64;
@@ -107,7 +106,7 @@ impl Store {
     }
 
     fn fill_block_ahead(&self, key: BlockKey) {
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         let Some(file) = state.file(key.file).cloned() else { return };
         let step = state.ahead(key);
         drop(state);
@@ -139,8 +138,8 @@ impl Store {
 
     /// Returns the bytes that blocks may still use; part of them may be allocated already.
     fn unused_bytes(&self) -> u64 {
-        let state = lock(&self.state);
-        state.limit_bytes().saturating_sub(state.counts().used_bytes)
+        let state = self.cache.lock();
+        state.limit_bytes().saturating_sub(state.used_bytes())
     }
 
     /// Ends all [`fill_ahead`](Self::fill_ahead) and [`prepare_memory`](Self::prepare_memory).

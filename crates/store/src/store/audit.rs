@@ -1,13 +1,11 @@
 //! Audit: a check that all acknowledged files exist.
 
-use cuesta_runtime::parallel::lock;
 use serde::{Deserialize, Serialize};
 
 use super::Store;
 use super::ledger::{LedgerEntry, Promised};
-use super::state::Backing;
+use crate::cache::{Backing, BlockKey};
 use crate::conflict::is_conflict;
-use crate::memory::BlockKey;
 use crate::path::StorePath;
 
 const CONFLICT: &str = "another store, which did not know of it, gave its name to a later file";
@@ -72,7 +70,7 @@ impl Store {
     }
 
     fn audit_memory(&self, entry: &LedgerEntry, audit: &mut Audit) {
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let number = state.file_at(&entry.path).map(|(number, _)| number);
         let backing = number.map(|number| state.backing(number));
         let blocks = number.map_or_else(Vec::new, |number| state.all_blocks(number));

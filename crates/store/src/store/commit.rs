@@ -10,9 +10,9 @@ use super::ledger::{LedgerEntry, Promised};
 use super::peering::later_than;
 use super::promise::{WriteState, WriteStep};
 use super::record::WriteRecord;
-use super::state::Backing;
 use super::writes::{PendingFile, now_ns};
 use super::{OPERATION, Store, system};
+use crate::cache::Backing;
 use crate::path::StorePath;
 use crate::under::UnderVersion;
 
@@ -139,7 +139,7 @@ impl Store {
         let dropped = before.map(|before| self.drop_alone(before).map(|()| before.record.number));
         let dropped = dropped.transpose()?;
         let version = written.record.version();
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         // In one step: nobody finds the name without a file.
         let mut to_remove = state.name_file(written.record.number, version, backing);
         if let Some(dropped) = dropped {
@@ -183,7 +183,7 @@ impl Store {
     /// Forgets a memory-only file that was replaced or removed.
     pub(super) fn drop_record(&self, written: &mut PendingFile) -> Result<()> {
         self.drop_alone(written)?;
-        let to_remove = lock(&self.state).end_file(written.record.number);
+        let to_remove = self.cache.lock().end_file(written.record.number);
         self.remove(&to_remove);
         Ok(())
     }

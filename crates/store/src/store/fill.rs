@@ -11,12 +11,12 @@ use cuesta_runtime::parallel::lock;
 
 use super::peering::unreachable_or;
 use super::shared_fill::{FILL_BYTES, FillFailure, SharedFill};
-use super::state::FileVersion;
 use super::stripes::StripeReader;
 use super::{BlockLease, Handle, OPERATION, Store, changed_or};
-use crate::memory::{BlockKey, PartialBlock, SealedBlock};
+use crate::cache::policy::admission::LoadReason;
+use crate::cache::{BlockKey, FileVersion, SealedBlock};
+use crate::memory::PartialBlock;
 use crate::peers::source::NearerFile;
-use crate::policy::admission::LoadReason;
 use crate::under::{UnderFile, UnderVersion};
 
 /// Age up to which a changed file may change again without another time: the clocks of file systems
@@ -75,7 +75,7 @@ impl Store {
     /// # Errors
     /// As [`lease`](Self::lease).
     pub fn read_under(&self, number: u64, buffer: &mut [u8], offset: u64) -> Result<()> {
-        let Some(file) = lock(&self.state).file(number).cloned() else {
+        let Some(file) = self.cache.lock().file(number).cloned() else {
             return Err(Error::input(OPERATION, format!("file {number} is not open")));
         };
         let handle = self.handle(number, &file)?;
@@ -96,8 +96,7 @@ impl Store {
         let mut piece = lock(&self.pieces).pop().unwrap_or_default();
         let filled = self.fill_from(key, file, size_bytes, &mut piece);
         lock(&self.pieces).push(piece);
-        let mut state = lock(&self.state);
-        let (lease, unwanted) = match filled {
+        let (lease, unwanted) = self.cache.settle(|state| match filled {
             Ok(Some(block)) => {
                 state.filled(block, is_ahead);
                 // Its file may be an old version by now, and not open any more.
@@ -116,9 +115,7 @@ impl Store {
                 state.failed(key);
                 (Err(error), None)
             }
-        };
-        drop(state);
-        self.changed.notify_all();
+        });
         self.remove(unwanted.as_slice());
         lease
     }
@@ -133,7 +130,7 @@ impl Store {
     ) -> Result<Option<SealedBlock>> {
         let handle = self.handle(key.file, file)?;
         if is_young(&file.version) {
-            lock(&self.state).mark_young(key.file);
+            self.cache.lock().mark_young(key.file);
         }
         if self.save_facts(key.file, file).is_err() {
             return Ok(None);
@@ -247,7 +244,7 @@ impl Store {
         let handle: Arc<dyn UnderFile> =
             opened.map_err(|cause| unreachable_or("opening", &file.path, &cause))?;
         same_version(&*handle, &file.version).map_err(|cause| changed_or(&file.path, &cause))?;
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         // The last close removes it.
         if state.is_open(number) {
             let cached = Handle { file: Some(Arc::clone(&handle)), compared: Instant::now() };

@@ -6,9 +6,7 @@ mod ahead;
 pub mod audit;
 mod claims;
 mod commit;
-pub mod counts;
 mod fill;
-mod leases;
 pub(crate) mod ledger;
 pub mod names;
 mod opens;
@@ -19,44 +17,40 @@ mod places;
 pub mod promise;
 pub mod record;
 mod recover;
-mod room;
-pub mod rules;
 mod shared_fill;
-pub mod state;
 mod stripes;
 mod upkeep;
 mod writes;
-mod written;
 
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
+use crate::cache::policy::PolicyName;
+use crate::cache::policy::admission::{Gated, LoadReason};
+use crate::cache::{
+    Backing, BlockKey, Cache, Counts, FolderRule, LeaseStep, Residency, SealedBlock,
+};
 use crate::errno::errno_of;
 use crate::folder::names::{FILES, LEDGER, WRITES};
 use crate::folder::{open_or_create_folder, open_or_make};
-use crate::memory::{BlockKey, MemoryTier, SealedBlock};
+use crate::memory::MemoryTier;
 use crate::path::StorePath;
 use crate::peers::Peers;
-use crate::policy::PolicyName;
-use crate::policy::admission::{Gated, LoadReason};
 use crate::steps::Steps;
 use crate::trace::Recorder;
 use crate::under::{Under, UnderFile, UnderVersion};
 use ahead::AheadQueue;
 use claims::NameClaims;
-use counts::Counts;
 use ledger::Ledger;
 use peering::{ServedFiles, unreachable_or};
 use persist::DirtyQueue;
 use record::Records;
-use rules::FolderRule;
-use state::{Backing, LeaseStep, Residency};
 use writes::PendingFile;
 pub use writes::WritePlace;
 
@@ -123,9 +117,7 @@ pub struct Store {
     tier: MemoryTier,
     files: PathBuf,
     options: StoreOptions,
-    state: Mutex<Residency>,
-    /// Signals that a block was filled, or could not be.
-    changed: Condvar,
+    cache: Cache,
     /// Open files of the under level, and the times when their versions were compared.
     handles: Mutex<HashMap<u64, Handle>>,
     /// Held while the saved facts of a file are written.
@@ -197,8 +189,7 @@ impl Store {
             tier,
             files,
             options,
-            state: Mutex::new(state),
-            changed: Condvar::new(),
+            cache: Cache::new(state),
             handles: Mutex::new(HashMap::new()),
             facts: Mutex::new(()),
             queue: AheadQueue::default(),
@@ -229,7 +220,7 @@ impl Store {
 
     /// Returns its counts.
     pub fn counts(&self) -> Counts {
-        lock(&self.state).counts()
+        self.cache.lock().counts()
     }
 
     /// Leases a block of an open file; [`release`](Self::release) it where it is in memory. A
@@ -246,7 +237,7 @@ impl Store {
     /// # Errors
     /// As [`lease`](Self::lease).
     pub fn lease_as(&self, key: BlockKey, reason: LoadReason) -> Result<BlockLease> {
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         let Some(file) = state.file(key.file).cloned() else {
             return Err(Error::input(OPERATION, format!("file {} is not open", key.file)));
         };
@@ -263,38 +254,31 @@ impl Store {
         let following = state.following(key, AHEAD_BLOCKS);
         self.queue.add(following);
         loop {
-            if state.is_lost(key) {
-                return Err(persist::lost(&file.path, key.index));
-            }
-            match state.lease(key, reason) {
+            match self.cache.lease(state, key, reason) {
                 LeaseStep::Grant(block) => return Ok(self.granted(block)),
-                LeaseStep::Wait => {
-                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
                 LeaseStep::Check(block) => {
-                    drop(state);
                     if self.check(&file.path, block)? {
                         return Ok(self.granted(block));
                     }
-                    state = lock(&self.state);
                 }
                 LeaseStep::Fill { size_bytes, to_remove } => {
-                    drop(state);
                     self.remove(&to_remove);
                     return self.fill(key, &file, size_bytes, false);
                 }
                 LeaseStep::Bypass { to_remove } => {
-                    drop(state);
                     self.remove(&to_remove);
                     return Ok(BlockLease::Bypass);
                 }
+                LeaseStep::Lost => return Err(persist::lost(&file.path, key.index)),
+                LeaseStep::Wait => (),
             }
+            state = self.cache.lock();
         }
     }
 
     /// Ends a lease.
     pub fn release(&self, key: BlockKey) {
-        let removed = lock(&self.state).release(key);
+        let removed = self.cache.lock().release(key);
         // Most releases remove no block, and take the lock once.
         if let Some(block) = removed {
             self.remove(&[block]);
@@ -321,7 +305,7 @@ impl Store {
     fn load_as(&self, path: &StorePath, pins: bool) -> Result<u64> {
         let file = self.open_file(path)?;
         if pins {
-            lock(&self.state).pin(file.number, true);
+            self.cache.lock().pin(file.number, true);
         }
         let loaded = self.load_blocks(file);
         self.close(file.number);
@@ -341,7 +325,7 @@ impl Store {
 
     /// Unpins a file.
     pub fn unpin(&self, path: &StorePath) {
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         if let Some((number, _)) = state.file_at(path) {
             state.pin(number, false);
         }
@@ -353,7 +337,7 @@ impl Store {
     /// # Errors
     /// `Input` for a memory-only file.
     pub fn free(&self, path: &StorePath) -> Result<u64> {
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         let Some((number, _)) = state.file_at(path) else { return Ok(0) };
         if state.backing(number) != Backing::Under {
             let text = format!("{path} is in memory alone; flush it before, or remove it");
@@ -379,7 +363,7 @@ impl Store {
             // A missing file is what was wanted.
             let _ = self.tier.remove(block);
         }
-        self.forget(lock(&self.state));
+        self.forget(self.cache.lock());
     }
 }
 

@@ -9,10 +9,9 @@ use std::collections::BTreeSet;
 use std::io;
 
 use cuesta_core::Result;
-use cuesta_runtime::parallel::lock;
 
-use super::state::Backing;
 use super::{Store, system};
+use crate::cache::Backing;
 use crate::path::StorePath;
 use crate::permissions::PRIVATE_FOLDER;
 use crate::under::{Facts, UnderVersion};
@@ -33,7 +32,7 @@ impl Store {
     /// # Errors
     /// `System` naming the path.
     pub fn facts(&self, path: &StorePath) -> Result<Facts> {
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         if let Some((number, version)) = state.file_at(path)
             && state.backing(number) != Backing::Under
         {
@@ -49,7 +48,7 @@ impl Store {
     /// Returns the metadata of a path on the under level, or of a folder of memory-only files.
     fn facts_under(&self, path: &StorePath) -> Result<Facts> {
         let has_inside = || {
-            lock(&self.state).alone().iter().any(|(inner, _)| inner.is_inside(path))
+            self.cache.lock().alone().iter().any(|(inner, _)| inner.is_inside(path))
                 || self.peers().is_some_and(|peers| !peers.inside(path).is_empty())
         };
         match self.under.facts(path) {
@@ -94,7 +93,7 @@ impl Store {
 
     /// As [`facts`](Self::facts), without the other stores.
     fn facts_here(&self, path: &StorePath) -> Result<Facts> {
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let alone =
             state.file_at(path).filter(|(number, _)| state.backing(*number) != Backing::Under);
         let alone = alone.map(|(number, version)| (version, state.permissions(number)));
@@ -111,7 +110,7 @@ impl Store {
         folder: &StorePath,
         mut names: BTreeSet<String>,
     ) -> Result<BTreeSet<String>> {
-        let alone = lock(&self.state).alone();
+        let alone = self.cache.lock().alone();
         let inside = alone.iter().filter_map(|(path, _)| path.step_inside(folder));
         names.extend(inside.map(str::to_owned));
         if self.alone_at(folder).is_some() {

@@ -8,8 +8,8 @@ use cuesta_core::Result;
 use cuesta_runtime::parallel::lock;
 
 use super::peering::unreachable_or;
-use super::state::{Backing, Residency};
 use super::{Freshness, Handle, OpenedFile, Store, system};
+use crate::cache::{Backing, Residency};
 use crate::path::StorePath;
 use crate::under::UnderFile;
 
@@ -19,7 +19,7 @@ impl Store {
     /// # Errors
     /// `System` naming the file.
     pub fn open_file(&self, path: &StorePath) -> Result<OpenedFile> {
-        let alone = opened_alone(&mut lock(&self.state), path);
+        let alone = opened_alone(&mut self.cache.lock(), path);
         if let Some(opened) = alone.or_else(|| self.open_unchecked(path)) {
             return Ok(opened);
         }
@@ -29,7 +29,7 @@ impl Store {
         let failed = |cause| system("opening", path, &cause);
         let file: Arc<dyn UnderFile> = self.under.open(path).map_err(failed)?.into();
         let version = file.version().map_err(failed)?;
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         // A file that was closed meanwhile may be only in memory: the under level has the version
         // that it replaces.
         if let Some(alone) = opened_alone(&mut state, path) {
@@ -52,7 +52,7 @@ impl Store {
         let version = remote.id.version(remote.size_bytes, remote.closed_ns);
         let file = peers.open_remote(path, version);
         let file = file.map_err(|cause| unreachable_or("opening", path, &cause))?;
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         if let Some(alone) = opened_alone(&mut state, path) {
             return Ok(Some(alone));
         }
@@ -69,7 +69,7 @@ impl Store {
         if self.options.freshness == Freshness::OnOpen {
             return None;
         }
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         let (number, version) = state.file_at(path)?;
         let compared = lock(&self.handles).get(&number)?.compared;
         if let Freshness::MaxAge(age) = self.options.freshness
@@ -83,7 +83,7 @@ impl Store {
 
     /// Closes a file.
     pub fn close(&self, number: u64) {
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         if state.close(number)
             && let Some(handle) = lock(&self.handles).get_mut(&number)
         {

@@ -14,15 +14,14 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
 use super::ledger::LedgerEntry;
-use super::state::{Backing, BlockState, FileVersion};
 use super::{BlockLease, OPERATION, Store, system};
-use crate::memory::{BlockKey, SealedBlock};
+use crate::cache::policy::admission::LoadReason;
+use crate::cache::{BlockKey, FileVersion, SealedBlock, SharedFile};
 use crate::path::StorePath;
 use crate::peers::limits::NAMED_TIMEOUT;
 use crate::peers::message::{AloneFile, FileId, PeerQuestion};
 use crate::peers::source::NearerFile;
 use crate::peers::{Holdings, NameLookup, Peers};
-use crate::policy::admission::LoadReason;
 use crate::under::{UnderFile, UnderVersion};
 
 const NS_A_SECOND: i64 = 1_000_000_000;
@@ -60,22 +59,16 @@ impl Store {
 
     /// Returns the number of changes of the memory's contents so far.
     pub(crate) fn changes(&self) -> u64 {
-        lock(&self.state).changes
+        self.cache.lock().changes()
     }
 
     /// Returns the blocks and files that other stores may read here, under the name of this store.
     pub(crate) fn holdings(&self, local_name: &str) -> Holdings {
         let mut served = lock(&self.served);
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let mut holdings = Holdings::default();
-        for (&number, entry) in state.files.iter().filter(|(_, entry)| !entry.is_old) {
-            let FileVersion { path, version } = &entry.file;
-            let permissions = entry.permissions;
-            let is_alone = match entry.backing {
-                Backing::Memory | Backing::Dirty => true,
-                Backing::Under if version.device != 0 && !entry.is_young => false,
-                _ => continue,
-            };
+        for SharedFile { number, file, permissions, is_alone } in state.shared() {
+            let FileVersion { path, version } = file;
             let cached = served.ids.get(&number).filter(|(before, _)| before == version);
             let id = match cached {
                 Some(&(_, id)) => id,
@@ -86,22 +79,20 @@ impl Store {
             served.numbers.insert(id, (number, is_alone));
             if is_alone {
                 holdings.names.insert(path.clone(), new_alone_file(path, version, id, permissions));
-                continue;
+            } else {
+                holdings.blocks.extend(state.indexes_here(number).map(|index| (id, index)));
             }
-            let here = state.blocks_of(number);
-            let here = here.filter(|(_, block)| matches!(block, BlockState::Here { .. }));
-            holdings.blocks.extend(here.map(|(key, _)| (id, key.index)));
         }
         let ServedFiles { ids, numbers, .. } = &mut *served;
-        ids.retain(|number, _| state.files.contains_key(number));
-        numbers.retain(|_, (number, _)| state.files.contains_key(number));
+        ids.retain(|number, _| state.has_file(*number));
+        numbers.retain(|_, (number, _)| state.has_file(*number));
         holdings
     }
 
     /// Returns the file of a path that is only in this memory.
     pub(crate) fn local_alone_file(&self, local_name: &str, path: &StorePath) -> Option<AloneFile> {
         let number = self.alone_at(path)?;
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let (version, permissions) = (state.file(number)?.version, state.permissions(number));
         drop(state);
         let id = FileId::of_alone(local_name, &version);
@@ -136,7 +127,7 @@ impl Store {
     ) -> Result<Option<Option<u32>>> {
         let Some((number, is_alone)) = self.served_file(file) else { return Ok(None) };
         let key = BlockKey { file: number, index };
-        let size_bytes = lock(&self.state).size_of(key);
+        let size_bytes = self.cache.lock().size_of(key);
         if size_bytes == 0 {
             return Ok(None);
         }
@@ -144,7 +135,7 @@ impl Store {
             return Err(Error::input(OPERATION, format!("block {index} has {size_bytes} bytes")));
         }
         let block = match is_alone {
-            false => lock(&self.state).lease_here(key),
+            false => self.cache.lock().lease_here(key),
             true => match self.lease_as(key, LoadReason::ReadOn)? {
                 BlockLease::Memory(block, _) => Some(block),
                 BlockLease::Bypass => {
@@ -186,7 +177,7 @@ impl Store {
     ) -> Option<Arc<NearerFile>> {
         let peers = self.peers().filter(|_| file.version.device != 0)?;
         // For a file that changed just now, the next version may look the same.
-        let is_young = lock(&self.state).is_young(key.file);
+        let is_young = self.cache.lock().is_young(key.file);
         let id = FileId::of_under(&file.path, &file.version, self.options.block_bytes);
         Some(Arc::new(peers.nearer(handle, Some(id).filter(|_| !is_young), key.index)))
     }

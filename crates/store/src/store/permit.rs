@@ -3,9 +3,9 @@
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::state::Backing;
 use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
+use crate::cache::Backing;
 use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
 use crate::permissions::WRITER_BITS;
@@ -54,7 +54,7 @@ impl Store {
         let before = self.under_version(path)?;
         self.under.permit(path, permissions).map_err(failed)?;
         let after = self.under_version(path)?;
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         // The new version has the same bytes: its blocks remain valid.
         let cached = state.file_at(path).filter(|(number, cached)| {
             before == Some(*cached) && state.backing(*number) == Backing::Under
@@ -83,7 +83,7 @@ impl Store {
         if let Some(writer) = &written.writer {
             writer.permit(permissions, true);
         }
-        lock(&self.state).permit(written.record.number, permissions);
+        self.cache.lock().permit(written.record.number, permissions);
         Ok(())
     }
 
@@ -103,6 +103,6 @@ impl Store {
             (record.permissions, record.is_exact) =
                 inherited.unwrap_or((record.permissions, false));
         }
-        lock(&self.state).permit(record.number, record.permissions);
+        self.cache.lock().permit(record.number, record.permissions);
     }
 }

@@ -14,9 +14,9 @@ use cuesta_runtime::parallel::lock;
 
 use super::ledger::{LedgerEntry, Promised};
 use super::promise::{WriteState, WriteStep};
-use super::state::{Backing, FileVersion};
 use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
+use crate::cache::{Backing, FileVersion};
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
@@ -123,11 +123,11 @@ impl Store {
         let mut failed = None;
         for (name, number) in self.alone() {
             let is_named = path.is_some_and(|path| *path == name);
-            let is_dirty = lock(&self.state).backing(number) == Backing::Dirty;
+            let is_dirty = self.cache.lock().backing(number) == Backing::Dirty;
             if !is_named && (path.is_some() || !is_dirty) {
                 continue;
             }
-            let size_bytes = lock(&self.state).file(number).map_or(0, |f| f.version.size_bytes);
+            let size_bytes = self.cache.lock().file(number).map_or(0, |f| f.version.size_bytes);
             match self.persist(number) {
                 Ok(()) => flushed += size_bytes,
                 Err(error) => failed = failed.or(Some(error)),
@@ -138,12 +138,12 @@ impl Store {
 
     /// Returns the files that are only in memory, by path.
     pub fn alone(&self) -> Vec<(StorePath, u64)> {
-        lock(&self.state).alone()
+        self.cache.lock().alone()
     }
 
     /// Returns the files that are to be written to the under level.
     pub fn dirty(&self) -> Vec<StorePath> {
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let dirty = |(path, number): (StorePath, u64)| {
             (state.backing(number) == Backing::Dirty).then_some(path)
         };
@@ -152,7 +152,7 @@ impl Store {
 
     /// Returns the files that remain only in memory until they are flushed, with their sizes.
     pub fn memory_only(&self) -> Vec<(StorePath, u64)> {
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let in_memory = |(path, number): (StorePath, u64)| {
             let size_bytes = state.file(number).map_or(0, |file| file.version.size_bytes);
             (state.backing(number) == Backing::Memory).then_some((path, size_bytes))
@@ -173,7 +173,7 @@ impl Store {
                 self.save(&written.record).inspect_err(|_| written.record.state = before)?;
                 let entry = LedgerEntry::new(&written.record, Promised::Dirty);
                 self.note(entry, &written.record.path)?;
-                lock(&self.state).mark_dirty(number);
+                self.cache.lock().mark_dirty(number);
             }
             WriteState::Dirty | WriteState::Synced => (),
             _ => return Ok(()),
@@ -269,7 +269,7 @@ impl Store {
         self.save(&written.record).inspect_err(|_| written.record = before)
     }
 
-    fn copy_block(&self, written: &PendingFile, block: &crate::memory::SealedBlock) -> Result<()> {
+    fn copy_block(&self, written: &PendingFile, block: &crate::cache::SealedBlock) -> Result<()> {
         let path = &written.record.path;
         let Some(writer) = &written.writer else { return Ok(()) };
         let file = File::open(self.tier.path(block));
@@ -314,16 +314,16 @@ impl Store {
         let to_remove = match persisted {
             Some(version) => {
                 let file = FileVersion { path: path.clone(), version };
-                let to_remove = lock(&self.state).name_file(number, version, Backing::Under);
+                let to_remove = self.cache.lock().name_file(number, version, Backing::Under);
                 // Without it, blocks of this file are filled again after a kill.
                 let _ = self.save_facts(number, &file);
                 to_remove
             }
             // Another program has replaced it meanwhile.
-            None => lock(&self.state).forget_file(number),
+            None => self.cache.lock().forget_file(number),
         };
         self.remove(&to_remove);
-        lock(&self.state).close(number);
+        self.cache.lock().close(number);
         lock(&self.writes).remove(&number);
         self.records.remove(number).map_err(|cause| system("recording", path, &cause))
     }

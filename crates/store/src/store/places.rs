@@ -3,11 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use cuesta_runtime::parallel::lock;
-
 use super::Store;
 use super::peering::is_as_late;
-use super::state::Backing;
+use crate::cache::Backing;
 use crate::path::StorePath;
 use crate::peers::NameLookup;
 use crate::peers::limits::PLACES_TIMEOUT;
@@ -76,7 +74,7 @@ impl Store {
     /// Returns the blocks in this memory of a file in a version, or of a memory-only file for
     /// `None`.
     fn blocks_here(&self, path: &StorePath, version: Option<UnderVersion>) -> Vec<u64> {
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let Some((number, cached)) = state.file_at(path) else { return vec![] };
         let is_same = match version {
             None => state.backing(number) != Backing::Under,

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::OPERATION;
 use super::promise::{Promise, WriteMode, WriteState};
+use crate::cache::{BlockKey, SealedBlock};
 use crate::folder::names::{PARTIAL, WRITES, is_record, number_in};
-use crate::memory::{BlockKey, SealedBlock};
 use crate::path::StorePath;
 use crate::permissions::of_new_file;
 use crate::steps::Steps;

@@ -10,10 +10,9 @@ use cuesta_runtime::parallel::lock;
 use super::ledger::{LedgerEntry, Promised};
 use super::promise::WriteState;
 use super::record::WriteRecord;
-use super::state::{Backing, FileVersion};
 use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
-use crate::memory::SealedBlock;
+use crate::cache::{Backing, FileVersion, SealedBlock};
 use crate::path::StorePath;
 
 impl Store {
@@ -24,9 +23,9 @@ impl Store {
     ) -> Result<()> {
         let mut by_path: BTreeMap<StorePath, Vec<WriteRecord>> = BTreeMap::new();
         let last = self.records.last_number()?;
-        last.into_iter().for_each(|number| lock(&self.state).number_from(number + 1));
+        last.into_iter().for_each(|number| self.cache.lock().number_from(number + 1));
         for record in self.records.load()? {
-            lock(&self.state).number_from(record.number + 1);
+            self.cache.lock().number_from(record.number + 1);
             by_path.entry(record.path.clone()).or_default().push(record);
         }
         for mut records in by_path.into_values() {
@@ -97,7 +96,7 @@ impl Store {
         let mut blocks = blocks_by_file.remove(&number).unwrap_or_default();
         blocks.retain(|block| record.blocks.contains(block));
         let file = FileVersion { path: record.path.clone(), version: record.version() };
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         state.adopt_written(number, file, backing, &blocks);
         state.permit(number, record.permissions);
         drop(state);

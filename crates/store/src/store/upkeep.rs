@@ -7,34 +7,32 @@ use std::sync::atomic::Ordering;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::rules::QuotaUse;
-use super::state::Backing;
 use super::{OPERATION, Store, system};
-use crate::memory::SealedBlock;
+use crate::cache::{Backing, QuotaUse, SealedBlock};
 use crate::path::StorePath;
 use crate::trace::Recorder;
 
 impl Store {
     /// Returns the quotas and their use.
     pub fn quotas(&self) -> Vec<QuotaUse> {
-        lock(&self.state).quotas()
+        self.cache.lock().quotas()
     }
 
     /// Returns the bytes of a file in memory, in its last known version.
     pub fn bytes_in_memory(&self, path: &StorePath) -> u64 {
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let Some((number, _)) = state.file_at(path) else { return 0 };
         state.blocks(Some(number)).iter().map(|block| block.size_bytes).sum()
     }
 
     /// Returns the most bytes that blocks may have now.
     pub fn limit_bytes(&self) -> u64 {
-        lock(&self.state).limit_bytes()
+        self.cache.lock().limit_bytes()
     }
 
     /// Returns the bytes of memory of blocks, including memory allocated in advance.
     pub fn taken_bytes(&self) -> u64 {
-        lock(&self.state).counts.used_bytes + self.prepared_bytes()
+        self.cache.lock().used_bytes() + self.prepared_bytes()
     }
 
     /// Returns the bytes of memory allocated in advance.
@@ -50,7 +48,7 @@ impl Store {
     /// Changes the most bytes that blocks may have, up to the memory that the store was opened
     /// with; evicts unused blocks if needed.
     pub fn set_limit(&self, limit_bytes: u64) {
-        let to_remove = lock(&self.state).set_limit(limit_bytes);
+        let to_remove = self.cache.lock().set_limit(limit_bytes);
         self.remove(&to_remove);
     }
 
@@ -59,14 +57,13 @@ impl Store {
         let checked = self.tier.is_intact(&block).and_then(|is_same| {
             if is_same { self.tier.fill_holes(&block).map(|()| true) } else { Ok(false) }
         });
-        let is_elsewhere = lock(&self.state).backing(block.key.file) == Backing::Under;
+        let is_elsewhere = self.cache.lock().backing(block.key.file) == Backing::Under;
         let is_intact = match checked {
             // The under level has its bytes, and the memory has no room for its holes.
             Err(cause) if cause.kind() == io::ErrorKind::StorageFull && is_elsewhere => false,
             // A block that cannot be read now, for lack of descriptors, is not damaged.
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                lock(&self.state).unchecked(block);
-                self.changed.notify_all();
+                self.cache.settle(|state| state.unchecked(block));
                 return Err(system("reading", path, &cause));
             }
             checked => checked.unwrap_or(false),
@@ -74,8 +71,7 @@ impl Store {
         if !is_intact {
             self.remove(&[block]);
         }
-        lock(&self.state).checked(block, is_intact);
-        self.changed.notify_all();
+        self.cache.settle(|state| state.checked(block, is_intact));
         Ok(is_intact)
     }
 
@@ -83,12 +79,12 @@ impl Store {
     /// indexes. The under level still has their bytes.
     pub fn scrub(&self) -> Vec<(StorePath, u64)> {
         let mut damaged = Vec::new();
-        let blocks = lock(&self.state).blocks(None);
+        let blocks = self.cache.lock().blocks(None);
         for block in blocks {
             if self.tier.is_intact(&block).unwrap_or(true) {
                 continue;
             }
-            let mut state = lock(&self.state);
+            let mut state = self.cache.lock();
             let path = state.file(block.key.file).map(|file| file.path.clone());
             if state.damage(block.key) {
                 drop(state);

@@ -16,11 +16,11 @@ use super::ledger::LedgerEntry;
 use super::names::parts::hidden_name;
 use super::promise::{WriteMode, WriteState, WriteStep};
 use super::record::WriteRecord;
-use super::state::Backing;
 use super::{OPERATION, Store, system};
 use crate::allocate::allocate;
 use crate::block_set::BlockSet;
-use crate::memory::{BlockKey, PIECE_BYTES, PartialBlock, SealedBlock};
+use crate::cache::{Backing, BlockKey, SealedBlock};
+use crate::memory::{PIECE_BYTES, PartialBlock};
 use crate::path::StorePath;
 use crate::permissions::{of_new_file, of_parents};
 use crate::under::UnderWriter;
@@ -103,7 +103,7 @@ impl Store {
         } else {
             self.make_parents(path, of_parents(permissions))?;
         }
-        let number = lock(&self.state).begin_file(path);
+        let number = self.cache.lock().begin_file(path);
         let record = WriteRecord {
             number,
             path: path.clone(),
@@ -149,7 +149,7 @@ impl Store {
         let mut written = lock(&entry);
         self.check_writing(&written, key)?;
         if past_memory && written.partial.remove(&key.index).is_some() {
-            lock(&self.state).failed(key);
+            self.cache.lock().failed(key);
         }
         let mode = written.record.mode;
         if !past_memory && mode != WriteMode::Bypass && !written.on_under.contains(&key.index) {
@@ -224,7 +224,7 @@ impl Store {
     }
 
     fn place_in_memory(&self, written: &mut PendingFile, key: BlockKey) -> Option<PathBuf> {
-        let (to_remove, has_room) = lock(&self.state).place(key);
+        let (to_remove, has_room) = self.cache.lock().place(key);
         self.remove(&to_remove);
         if !has_room {
             return None;
@@ -232,7 +232,7 @@ impl Store {
         // The first block may be the last, and small.
         let size_bytes = if key.index == 0 { 0 } else { self.options.block_bytes };
         let Ok(partial) = self.tier.begin(key, size_bytes) else {
-            lock(&self.state).failed(key);
+            self.cache.lock().failed(key);
             return None;
         };
         let path = partial.path.clone();
@@ -268,10 +268,10 @@ impl Store {
         };
         let sealed = self.seal_block(&mut written, partial, size_bytes);
         if sealed.is_err() {
-            lock(&self.state).failed(key);
+            self.cache.lock().failed(key);
         }
         let block = sealed?;
-        lock(&self.state).sealed(block);
+        self.cache.lock().sealed(block);
         written.record.blocks.push(block);
         Ok(())
     }
@@ -353,7 +353,7 @@ impl Store {
         written.partial.clear();
         let number = written.record.number;
         lock(&self.writes).remove(&number);
-        let to_remove = lock(&self.state).end_file(number);
+        let to_remove = self.cache.lock().end_file(number);
         self.remove(&to_remove);
         if is_settled {
             let _ = self.records.remove(number);
@@ -385,7 +385,7 @@ impl Store {
 
     /// Returns the number of the memory-only file at a path.
     pub(super) fn alone_at(&self, path: &StorePath) -> Option<u64> {
-        let state = lock(&self.state);
+        let state = self.cache.lock();
         let (number, _) = state.file_at(path)?;
         matches!(state.backing(number), Backing::Dirty | Backing::Memory).then_some(number)
     }

@@ -7,9 +7,9 @@ pub mod scenario;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use cuesta_store::cache::policy::PolicyName;
 pub use cuesta_store::conformance::{at, bytes, read, read_open, write, write_blocks};
 use cuesta_store::daemon::ServeOptions;
-use cuesta_store::policy::PolicyName;
 use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{Freshness, Store, StoreOptions};
 use cuesta_store::under::Under;

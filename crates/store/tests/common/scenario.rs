@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cuesta_core::Result;
-use cuesta_store::policy::PolicyName;
+use cuesta_store::cache::policy::PolicyName;
 use cuesta_store::steps::Steps;
 use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{Freshness, Store, StoreOptions};

@@ -3,7 +3,6 @@
 use std::io;
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::parallel::lock;
 
 use super::super::ledger::LedgerEntry;
 use super::super::record::WriteRecord;
@@ -63,7 +62,7 @@ impl Store {
             alone.map_or(Ok(()), |written| self.drop_record(written))
         });
         removed.inspect_err(|_| self.restore_entries(entry))?;
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         let cached = state.file_at(path);
         let to_remove = cached.map_or_else(Vec::new, |(number, _)| state.retire(number));
         drop(state);

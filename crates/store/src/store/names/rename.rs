@@ -3,12 +3,11 @@
 use std::io;
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::parallel::lock;
 
 use super::super::ledger::{LedgerEntry, Promised};
 use super::super::promise::WriteState;
-use super::super::state::Backing;
 use super::super::{OPERATION, Store, system};
+use crate::cache::Backing;
 use crate::path::StorePath;
 use crate::peers::NameLookup;
 use crate::peers::message::PeerQuestion;
@@ -72,7 +71,7 @@ impl Store {
         if is_folder {
             self.rename_folder(from, to, bits, is_new)
         } else if let Some(number) = self.alone_at(from)
-            && lock(&self.state).backing(number) == Backing::Memory
+            && self.cache.lock().backing(number) == Backing::Memory
             && self.alone_at(to).is_none()
             && self.under_version(to)?.is_none()
             // Otherwise the file that it replaced there would appear under the old name.
@@ -111,7 +110,7 @@ impl Store {
         is_new: bool,
     ) -> Result<()> {
         let inside = |(path, number): &(StorePath, u64)| {
-            path.is_inside(from).then(|| (path.clone(), lock(&self.state).backing(*number)))
+            path.is_inside(from).then(|| (path.clone(), self.cache.lock().backing(*number)))
         };
         for (path, backing) in self.alone().iter().filter_map(inside) {
             if backing == Backing::Memory {
@@ -177,7 +176,7 @@ impl Store {
             self.note(LedgerEntry { path: to.clone(), ..entry }, to)?;
         }
         let version = self.under_version(to)?;
-        let mut state = lock(&self.state);
+        let mut state = self.cache.lock();
         let cached = state.file_at(from).zip(version);
         let to_remove = match cached.filter(|((_, cached), now)| now.has_bytes_of(cached)) {
             Some(((number, _), version)) => {
@@ -226,7 +225,7 @@ impl Store {
             saved?;
             self.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
             let (number, version) = (written.record.number, written.record.version());
-            let mut state = lock(&self.state);
+            let mut state = self.cache.lock();
             let mut leaving = state.rename_file(number, to);
             leaving.extend(state.name_file(number, version, Backing::Memory));
             drop(state);

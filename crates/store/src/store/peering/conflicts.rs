@@ -289,7 +289,7 @@ impl Store {
             let _ = self.note(LedgerEntry::new(&written.record, promised), &from);
         })?;
         self.note(LedgerEntry::new(&written.record, promised), to)?;
-        let to_remove = lock(&self.state).rename_file(written.record.number, to);
+        let to_remove = self.cache.lock().rename_file(written.record.number, to);
         self.remove(&to_remove);
         Ok(())
     }

@@ -8,7 +8,6 @@
 use std::io;
 
 use cuesta_core::Result;
-use cuesta_runtime::parallel::lock;
 
 use super::super::names::parts::{exchange_name, hidden_name};
 use super::super::promise::{WriteMode, WriteState};
@@ -206,7 +205,7 @@ impl Store {
             // Two names of the same file.
             return self.under.rename(from, to).map_err(failed);
         }
-        let number = lock(&self.state).begin_file(to);
+        let number = self.cache.lock().begin_file(to);
         let record = WriteRecord {
             number,
             path: to.clone(),
@@ -223,7 +222,7 @@ impl Store {
             synced: Some(file),
         };
         let moved = self.save(&record).and_then(|()| self.move_recorded(from, &record));
-        let to_remove = lock(&self.state).end_file(number);
+        let to_remove = self.cache.lock().end_file(number);
         self.remove(&to_remove);
         moved
     }

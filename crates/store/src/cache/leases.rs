@@ -1,8 +1,36 @@
 //! Leases of blocks, and the states of blocks that are filled for them.
 
-use super::state::{Backing, BlockState, FileState, LeaseStep, Residency, id_of};
-use crate::memory::{BlockKey, SealedBlock};
-use crate::policy::admission::LoadReason;
+use super::block::{BlockKey, BlockState, SealedBlock, id_of};
+use super::file::{Backing, FileState};
+use super::policy::admission::LoadReason;
+use super::residency::Residency;
+
+/// Next step of a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaseStep {
+    /// The lease is granted.
+    Grant(SealedBlock),
+    /// Another thread fills or checks the block: try again later.
+    Wait,
+    /// The block is left from an earlier store: check its bytes, then call [`Residency::checked`].
+    Check(SealedBlock),
+    /// There is room once the `to_remove` blocks are removed: fill it, then call
+    /// [`Residency::filled`] or [`Residency::failed`].
+    Fill {
+        /// Size of the block.
+        size_bytes: u64,
+        /// Blocks to remove.
+        to_remove: Vec<SealedBlock>,
+    },
+    /// There is no room, as all blocks in memory are in use; the `to_remove` blocks were evicted in
+    /// vain.
+    Bypass {
+        /// Blocks to remove.
+        to_remove: Vec<SealedBlock>,
+    },
+    /// The block is missing, and was the only copy.
+    Lost,
+}
 
 impl Residency {
     /// Returns the next step towards a lease of a block, whose file is open.
@@ -28,6 +56,9 @@ impl Residency {
                 return LeaseStep::Check(block);
             }
             None => (),
+        }
+        if self.backing(key.file) != Backing::Under {
+            return LeaseStep::Lost;
         }
         self.counts.misses += 1;
         self.counts.miss_bytes += self.size_of(key);

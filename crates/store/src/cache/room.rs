@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::block::{BlockKey, BlockState, SealedBlock, id_of, key_of};
+use super::file::{Backing, FileState};
+use super::policy::BlockId;
+use super::policy::admission::LoadReason;
+use super::residency::Residency;
 use super::rules::{FolderRule, FolderUse, QuotaUse};
-use super::state::{Backing, BlockState, FileState, Residency, id_of, key_of};
-use crate::memory::{BlockKey, SealedBlock};
-use crate::policy::BlockId;
-use crate::policy::admission::LoadReason;
 
 /// Unit in which the bytes of the ledger are counted: a small ledger costs no block its place.
 const CHARGED_BYTES: u64 = 1 << 20;

@@ -182,7 +182,7 @@ pub enum LoadReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::PolicyName;
+    use crate::cache::policy::PolicyName;
     use crate::simulate::{Hits, hits_gated};
     use crate::trace::{BlockRead, Trace};
     use cuesta_core::random::Stream;

@@ -1,9 +1,10 @@
 //! State of written files and their blocks in memory: decisions without I/O.
 
-use super::state::{Backing, BlockState, FileState, FileVersion, Residency, id_of};
-use crate::memory::{BlockKey, SealedBlock};
+use super::block::{BlockKey, BlockState, SealedBlock, id_of};
+use super::file::{Backing, FileState, FileVersion};
+use super::policy::admission::LoadReason;
+use super::residency::Residency;
 use crate::path::StorePath;
-use crate::policy::admission::LoadReason;
 use crate::under::UnderVersion;
 
 impl Residency {
@@ -130,11 +131,6 @@ impl Residency {
     pub fn mark_dirty(&mut self, number: u64) {
         self.files.entry(number).and_modify(|entry| entry.backing = Backing::Dirty);
         self.changes += 1;
-    }
-
-    /// Returns whether a block is missing of a file that exists nowhere else.
-    pub fn is_lost(&self, key: BlockKey) -> bool {
-        self.backing(key.file) != Backing::Under && !self.blocks.contains_key(&key)
     }
 
     /// Returns the blocks in memory of a file, checked or not.

@@ -4,100 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use serde::{Deserialize, Serialize};
-
+use super::block::{BlockKey, BlockState, SealedBlock, id_of};
 use super::counts::Counts;
-use super::rules::{FileRule, FolderRule, FolderUse, rule_of};
-use crate::memory::{BlockKey, SealedBlock};
+use super::file::{Backing, FileState, FileVersion, SharedFile};
+use super::policy::admission::Gated;
+use super::rules::FolderRule;
 use crate::path::StorePath;
-use crate::policy::BlockId;
-use crate::policy::admission::Gated;
 use crate::under::UnderVersion;
-
-/// A file of the under level, in one version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileVersion {
-    /// Its path.
-    pub path: StorePath,
-    /// Its version; another version counts as another file here.
-    pub version: UnderVersion,
-}
-
-impl FileVersion {
-    /// Returns the size of a block, which is `block_bytes` except for the last; 0 where there is
-    /// none.
-    pub fn block_size(&self, index: u64, block_bytes: u64) -> u64 {
-        let start = index.saturating_mul(block_bytes);
-        self.version.size_bytes.saturating_sub(start).min(block_bytes)
-    }
-}
-
-/// Next step of a lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LeaseStep {
-    /// The lease is granted.
-    Grant(SealedBlock),
-    /// Another thread fills or checks the block: try again later.
-    Wait,
-    /// The block is left from an earlier store: check its bytes, then call [`Residency::checked`].
-    Check(SealedBlock),
-    /// There is room once the `to_remove` blocks are removed: fill it, then call
-    /// [`Residency::filled`] or [`Residency::failed`].
-    Fill {
-        /// Size of the block.
-        size_bytes: u64,
-        /// Blocks to remove.
-        to_remove: Vec<SealedBlock>,
-    },
-    /// There is no room, as all blocks in memory are in use; the `to_remove` blocks were evicted in
-    /// vain.
-    Bypass {
-        /// Blocks to remove.
-        to_remove: Vec<SealedBlock>,
-    },
-}
-
-/// Location of a file's bytes apart from its blocks in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backing {
-    /// On the under level: an evicted block can be filled again.
-    Under,
-    /// None yet: the file is being written.
-    Writing,
-    /// None yet: it is to be written to the under level.
-    Dirty,
-    /// None.
-    Memory,
-}
-
-#[derive(Debug)]
-pub(super) struct FileState {
-    pub(super) file: FileVersion,
-    pub(super) backing: Backing,
-    pub(super) opens: u64,
-    pub(super) is_pinned: bool,
-    pub(super) rule: FileRule,
-    /// Whether a newer version has its name, or it was freed: its blocks are evicted when their
-    /// leases end.
-    pub(super) is_old: bool,
-    /// Whether a block was filled so soon after a change that the next change may have the same
-    /// time.
-    pub(super) is_young: bool,
-    /// The block that a reader of the file in order reads next.
-    pub(super) next: u64,
-    /// Permission bits of a memory-only file.
-    pub(super) permissions: u32,
-}
-
-#[derive(Debug)]
-pub(super) enum BlockState {
-    /// A thread works on it, and its bytes are counted.
-    Busy { size_bytes: u64 },
-    /// Left by an earlier store, and not checked yet.
-    Unverified(SealedBlock),
-    /// In memory; `is_ahead` from a fill ahead to the first lease.
-    Here { block: SealedBlock, leases: u64, is_ahead: bool },
-}
 
 /// State of files and blocks, and the policy.
 pub struct Residency {
@@ -214,7 +127,7 @@ impl Residency {
     }
 
     /// Returns whether a file is open.
-    pub(super) fn is_open(&self, number: u64) -> bool {
+    pub fn is_open(&self, number: u64) -> bool {
         self.files.get(&number).is_some_and(|entry| entry.opens > 0)
     }
 
@@ -273,6 +186,45 @@ impl Residency {
             Some(number) => self.blocks_of(number).filter_map(of).collect(),
             None => self.blocks.iter().filter_map(of).collect(),
         }
+    }
+
+    /// Returns the files whose bytes other stores may read here: those that are only in memory, and
+    /// those of the under level in a version that no later one can be taken for.
+    pub fn shared<'a>(&'a self) -> impl Iterator<Item = SharedFile<'a>> {
+        let of = |(&number, entry): (&u64, &'a FileState)| {
+            let FileState { file, permissions, .. } = entry;
+            let is_alone = match entry.backing {
+                Backing::Memory | Backing::Dirty => true,
+                Backing::Under if file.version.device != 0 && !entry.is_young => false,
+                _ => return None,
+            };
+            let permissions = *permissions;
+            (!entry.is_old).then_some(SharedFile { number, file, permissions, is_alone })
+        };
+        self.files.iter().filter_map(of)
+    }
+
+    /// Returns the indexes of a file's blocks in memory.
+    pub fn indexes_here(&self, number: u64) -> impl Iterator<Item = u64> {
+        let here = |(key, block): (&BlockKey, &BlockState)| {
+            matches!(block, BlockState::Here { .. }).then_some(key.index)
+        };
+        self.blocks_of(number).filter_map(here)
+    }
+
+    /// Returns whether a file is known.
+    pub fn has_file(&self, number: u64) -> bool {
+        self.files.contains_key(&number)
+    }
+
+    /// Returns the bytes of blocks in memory, and of those being filled.
+    pub fn used_bytes(&self) -> u64 {
+        self.counts.used_bytes
+    }
+
+    /// Returns the number of changes of the memory's contents so far.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Removes an unused block whose bytes have changed; returns whether it could.
@@ -334,35 +286,7 @@ impl Residency {
     }
 
     /// Returns the files forgotten since the last call.
-    pub(super) fn take_forgotten(&mut self) -> Vec<u64> {
+    pub fn take_forgotten(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.forgotten)
-    }
-}
-
-/// Returns the number of a block for the policy, which is the same each time it is loaded.
-pub(super) fn id_of(key: BlockKey) -> BlockId {
-    (key.file << 32) | key.index
-}
-
-pub(super) fn key_of(id: BlockId) -> BlockKey {
-    BlockKey { file: id >> 32, index: id & u64::from(u32::MAX) }
-}
-
-impl FileState {
-    pub(super) fn new(file: FileVersion, backing: Backing, rules: &[FolderRule]) -> Self {
-        let rule = rule_of(rules, &file.path);
-        let is_pinned = rule.folder_use == FolderUse::Pin;
-        let (is_old, is_young, next, permissions) = (false, false, 0, 0);
-        Self { file, backing, opens: 0, is_pinned, rule, is_old, is_young, next, permissions }
-    }
-}
-
-impl BlockState {
-    /// Returns its counted bytes.
-    pub(super) fn size_bytes(&self) -> u64 {
-        match self {
-            Self::Busy { size_bytes } => *size_bytes,
-            Self::Unverified(block) | Self::Here { block, .. } => block.size_bytes,
-        }
     }
 }
