@@ -71,6 +71,8 @@ BROKEN = [
     ("crates/pga/Cargo.toml", "[dependencies]\ncuesta-network.workspace = true\n", "arrow"),
     ("crates/core/Cargo.toml", '[dependencies]\ncuesta-python = "1"\n', "arrow"),
     ("crates/network/src/kernel.rs", "use std::fs::File;\n", "arrow"),
+    ("crates/store/src/cache/policy/a.rs", "use std::fs::File;\n", "arrow"),
+    ("crates/store/src/cache/a.rs", "use crate::store::Store;\n", "arrow"),
     ("crates/input/src/a.rs", 'is_x86_feature_detected!("avx2")\n', "arrow"),
     ("crates/network/src/kernel/a.rs", "use std::{fs, mem};\n", "arrow"),
     ("crates/network/src/kernel/a.rs", "fn f() { std::time::Instant::now(); }\n", "arrow"),

@@ -27,6 +27,14 @@ _KERNEL_FORBIDS = re.compile(
     r"|\b(?:log|tracing|rustix|libc|memmap2)::"
 )
 
+_CACHE = re.compile(r"^crates/store/src/cache/")
+_CACHE_FORBIDS = re.compile(
+    r"\bstd::(?:fs|os|time|net|process|env|thread)\b"
+    r"|\buse\s+std::\{[^;]*\b(?:fs|os|time|net|process|env|thread)\b"
+    r"|\b(?:rustix|libc|fuser)::"
+    r"|\bcrate::(?!(?:cache|path|under)\b)\w+"
+)
+
 _OTHER_CRATES = re.compile(r"^crates/(?!store/|store-python/)")
 _STORE_INSIDE = re.compile(r"\bcuesta_store::(?!client\b)\w+")
 """Modules of the crate of the store that other crates must not link."""
@@ -89,7 +97,10 @@ def check(file: SourceFile) -> Iterator[Finding]:
     if path.name == "Cargo.toml" and path.parts[0] == "crates":
         yield from _crate(file, path.parts[1])
     if file.suffix == ".rs" and _KERNEL.match(file.path):
-        yield from _kernel(file)
+        rule = "a kernel does no I/O, reads no clock, logs nothing"
+        yield from _pure(file, _KERNEL_FORBIDS, rule)
+    if file.suffix == ".rs" and _CACHE.match(file.path):
+        yield from _pure(file, _CACHE_FORBIDS, "the cache decides; the rest of the store does I/O")
     if file.suffix == ".rs":
         yield from _rust(file)
     parts = parts_in_root(file.path)
@@ -160,11 +171,10 @@ def _forbidden(crate: str, other: str) -> bool:
     return not (crate in _OUTER or other in _FOUNDATIONS or other == _IMPLEMENTS.get(crate))
 
 
-def _kernel(file: SourceFile) -> Iterator[Finding]:
-    for match in _KERNEL_FORBIDS.finditer(file.code_without_tests):
+def _pure(file: SourceFile, forbids: re.Pattern[str], rule: str) -> Iterator[Finding]:
+    for match in forbids.finditer(file.code_without_tests):
         number = line_of(file.code, match.start())
-        message = f"{match[0].split()[-1]}: a kernel does no I/O, reads no clock, logs nothing"
-        yield file.finding(number, "arrow", message)
+        yield file.finding(number, "arrow", f"{match[0].split()[-1]}: {rule}")
 
 
 def _package(file: SourceFile, product: str, package: str = "") -> Iterator[Finding]:
