@@ -72,15 +72,15 @@ def rows_of(known_layers: list[Layer]) -> Iterator[Row]:
     names = dict.fromkeys(SETTINGS)
     names |= dict.fromkeys(name for layer in known_layers for name in layer.values)
     for name in names:
-        found = [layer for layer in known_layers if name in layer.values]
-        if not found:
+        setting = [layer for layer in known_layers if name in layer.values]
+        if not setting:
             yield Row(name=name, value=defaults.get(name, ""), origin=DEFAULT)
             continue
-        over = (f"{_origin(layer, name)}: {_value(layer, name)}" for layer in found[1:])
+        over = (f"{_origin(layer, name)}: {_value(layer, name)}" for layer in setting[1:])
         yield Row(
             name=name,
-            value=_value(found[0], name),
-            origin=_origin(found[0], name),
+            value=_value(setting[0], name),
+            origin=_origin(setting[0], name),
             over=tuple(over),
         )
 

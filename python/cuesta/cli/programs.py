@@ -111,11 +111,11 @@ OPTIONS = (
 
 def command(context: typer.Context, **values: Any) -> None:
     """Compare programs where no workload is named. Errors: `InputError`, and those of the runs."""
-    given = [option for option in OPTIONS if values[option.name] not in (option.default, None, [])]
+    chosen = [option for option in OPTIONS if values[option.name] not in (option.default, None, [])]
     if context.invoked_subcommand is not None:
-        if given:
+        if chosen:
             raise InputError(
-                f"compare: {given[0].words[0]} in front of the workload "
+                f"compare: {chosen[0].words[0]} in front of the workload "
                 f"{context.invoked_subcommand}; write its options behind the inputs"
             )
         return

@@ -16,7 +16,7 @@ ENVIRONMENT = "environment"
 FILE_BYTES_MAX = 1 << 20
 """Largest file of settings that is read."""
 _PREFIXES = ("CUESTA_RUN_", "CUESTA_COMPARE_", "CUESTA_CLUSTER_")
-_OTHERS = frozenset(("CUESTA_CLUSTER_TIMES",))
+_EXEMPT = frozenset(("CUESTA_CLUSTER_TIMES",))
 """Variables with these prefixes that are no settings."""
 
 
@@ -78,13 +78,13 @@ def effective(*groups: str) -> dict[str, Chosen]:
 def layers(environment: Mapping[str, str] = os.environ) -> list[Layer]:
     """Return all layers, strongest first. Errors: as `effective`."""
     files = [read(place) for place in places.existing(environment) if not place.passed_over]
-    own = _environment(environment)
-    return [own, *files] if own else files
+    variables = _environment(environment)
+    return [variables, *files] if variables else files
 
 
 def _environment(environment: Mapping[str, str]) -> Layer | None:
     """The layer of the variables, None without one."""
-    variables = [name for name in environment if name.startswith(_PREFIXES) and name not in _OTHERS]
+    variables = [name for name in environment if name.startswith(_PREFIXES) and name not in _EXEMPT]
     if not variables:
         return None
     from cuesta.config import known

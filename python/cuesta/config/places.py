@@ -41,8 +41,8 @@ def existing(environment: Mapping[str, str] = os.environ) -> list[Place]:
     if environment.get(SWITCH_VARIABLE) == "none":
         return []
     named = [(USER, user_file(environment)), *((SITE, file) for file in site_files(environment))]
-    there = ((kind, file) for kind, file in named if os.path.exists(file))  # noqa: PTH110
-    places = [Place(kind=kind, file=file) for kind, file in there]
+    present = ((kind, file) for kind, file in named if os.path.exists(file))  # noqa: PTH110
+    places = [Place(kind=kind, file=file) for kind, file in present]
     project = _project({place.file for place in places})
     return [project, *places] if project else places
 
@@ -63,15 +63,15 @@ def site_files(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
             yield f"{folder}/cuesta/{FILE_NAME}"
 
 
-def _project(others: set[str]) -> Place | None:
-    """The nearest file in the working folder or above it that is not one of the others."""
+def _project(listed: set[str]) -> Place | None:
+    """The nearest file in the working folder or above it that is not in `listed`."""
     try:
         folder = os.getcwd()  # noqa: PTH109
     except OSError:
         return None
     while True:
         file = os.path.join(folder, FILE_NAME)  # noqa: PTH118
-        if os.path.lexists(file) and file not in others:
+        if os.path.lexists(file) and file not in listed:
             return Place(kind=PROJECT, file=file, passed_over=_reason(Path(file)))
         parent = os.path.dirname(folder)  # noqa: PTH120
         if parent == folder:

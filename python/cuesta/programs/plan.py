@@ -86,7 +86,7 @@ class ProgramsPlan:
 
 
 def form_of(answer: str, kind: str | None, *, header: bool | None = None) -> Form:
-    """How to read the answers. Errors: `InputError`, `EngineMissing`."""
+    """Return the options for reading the answers. Errors: `InputError`, `EngineMissing`."""
     chosen = kind or kind_of(answer)
     check_readable(chosen)
     return Form(kind=chosen, header=header)

@@ -240,7 +240,7 @@ def _uses(record: Fields, known: Sequence[str]) -> Part | None:
 
 
 def _compared(record: Fields) -> Part:
-    """What was compared, and by which rules."""
+    """The programs and their answers, and the rules of the comparison."""
     known = sizes(record)
     comparison = mapping(record.get("comparison"))
     rows = [Pair(name="answer", text=text(comparison.get("answer")).replace("-", "what is printed")

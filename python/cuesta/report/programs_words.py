@@ -64,7 +64,7 @@ def timings(record: object, size: str) -> list[Timing]:
 
 
 def ratio_text(record: object, name: str, case: object) -> str:
-    """How many times as long as the fastest a program takes at the size of a case."""
+    """Time of a program as a multiple of that of the fastest, at the size of a case."""
     known = {timing.name: timing for timing in timings(record, text(mapping(case).get("size")))}
     if name not in known or len(known) < 2:
         return ""
@@ -86,7 +86,7 @@ def lead(record: object) -> Iterator[str]:
 
 
 def agreement(record: object) -> str:
-    """How many answers are equal, and to what."""
+    """Number of equal answers, and the answers that they equal."""
     fields = mapping(record)
     programs = objects(fields.get("programs"))
     names = [text(program.get("name")) for program in programs]
@@ -113,7 +113,7 @@ def agreement(record: object) -> str:
 
 
 def fastest(times: Sequence[Timing]) -> str:
-    """Which program is the fastest, where the intervals of the times tell that."""
+    """The fastest program, where the intervals of the times decide."""
     if len(times) < 2:
         return ""
     ordered = sorted(times, key=lambda timing: timing.median)

@@ -1,4 +1,4 @@
-"""Which samples run side by side, within the threads and the memory of all."""
+"""Choice of samples that run side by side, within the threads and the memory of all."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ impl Job {
         is_judged
     }
 
-    /// How often each store has seen each other one come back.
+    /// Returns the number of returns of each other store that each store has seen.
     fn returns(&self) -> Vec<u64> {
         let members = |store: &RunningStore| -> Vec<u64> {
             let status = store.ask(&json!({"do": "status"}));

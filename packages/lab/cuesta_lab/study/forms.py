@@ -191,15 +191,15 @@ def near_figure(claim: Table, comparisons: ClaimComparisons) -> dict[str, Any] |
         if not parts:
             return None
     bounds = Bounds(low=0.0)
-    found = _mean({}, parts, bounds).ratio if len(parts) > 1 else parts[0].ratio
+    ratio = _mean({}, parts, bounds).ratio if len(parts) > 1 else parts[0].ratio
     figure, near = float(claim["paper"]), float(claim.get("near", 1.5))
-    if found.within(figure / near, figure * near):
+    if ratio.within(figure / near, figure * near):
         verdict = "agrees"
-    elif found.above(figure * near) or found.below(figure / near):
+    elif ratio.above(figure * near) or ratio.below(figure / near):
         verdict = "differs"
     else:
         verdict = "unclear"
     return {
-        "figure": figure, "near": near, "median": found.median,
-        "low": found.low, "high": found.high, "verdict": verdict,
+        "figure": figure, "near": near, "median": ratio.median,
+        "low": ratio.low, "high": ratio.high, "verdict": verdict,
     }  # fmt: skip

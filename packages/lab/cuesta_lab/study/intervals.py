@@ -131,9 +131,9 @@ def line_residuals(
             for number, (share, median) in enumerate(zip(part, medians, strict=True))
         ]
         half = min(math.log(FAR), _half_width(logs, slopes, usual))
-        ratio_found = medians[index] / line
+        residual = medians[index] / line
         residuals[at] = Interval(
-            median=ratio_found, low=ratio_found * math.exp(-half), high=ratio_found * math.exp(half)
+            median=residual, low=residual * math.exp(-half), high=residual * math.exp(half)
         )
     return residuals
 

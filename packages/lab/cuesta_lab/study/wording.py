@@ -141,8 +141,8 @@ def near_words(figure: Table) -> str:
         "differs": "not within a factor {near:g}",
         "unclear": "the interval does not say whether within a factor {near:g}",
     }[figure["verdict"]].format(near=figure["near"])
-    found = f"{_number(figure['median'])} ({_number(figure['low'])} to {_number(figure['high'])})"
-    return f"Paper {figure['figure']:g}, here {found}: {words}."
+    ratio = f"{_number(figure['median'])} ({_number(figure['low'])} to {_number(figure['high'])})"
+    return f"Paper {figure['figure']:g}, here {ratio}: {words}."
 
 
 def _trend(claim: Table, factors: Factors, comparisons: ClaimComparisons) -> str:

@@ -14,7 +14,7 @@ class UnreadableAnswer(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How to read answers.
+    """Options for reading answers.
 
     Attributes
     ----------

@@ -209,7 +209,7 @@ final class StoreClient {
         session -> BlockPlaces.nowhere(count));
   }
 
-  /** What a store answers, one that was started meanwhile too; else what is there without one. */
+  /** Returns the answer of the store, or of one that was started meanwhile; else the other one. */
   private <T> T asked(Asked<T> store, Asked<T> past) throws IOException {
     StoreSession now = session();
     try {

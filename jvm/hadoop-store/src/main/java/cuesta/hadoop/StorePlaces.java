@@ -10,8 +10,8 @@ import java.util.Set;
 import org.apache.hadoop.fs.BlockLocation;
 
 /**
- * Where the blocks of files are: what is in memory is on the machines whose stores have it, the
- * rest nowhere near.
+ * Places of the blocks of files: the machines whose stores have a block in memory, and none for
+ * other blocks.
  *
  * <p>A machine has the name that its store has in the list of stores, as it is written there:
  * schedulers compare texts. The under level is as far from every machine, and Hadoop takes {@code

@@ -15,8 +15,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * What a process has of a store that it is connected to: connections, open files, leased blocks.
- * Threads share it. Once the store is lost it is lost for good, and files are read past it.
+ * Connections of a process to a store, with its open files and the blocks that it leases. Threads
+ * share it. Once the store is lost it is lost for good, and files are read past it.
  */
 final class StoreSession {
   /** The under level, which is read once the store is lost. */
@@ -258,7 +258,7 @@ final class StoreSession {
             + "start it again");
   }
 
-  /** One who had a file open lets go; it stays for a moment, for who opens it for each piece. */
+  /** Closes a file for one user; it stays open for a moment, for who opens it for each piece. */
   void leave(StoredFile file) {
     StoredFile left = null;
     synchronized (this) {

@@ -27,7 +27,7 @@ final class StoredBlock {
 
   private final ByteBuffer[] parts;
 
-  /** Of those who use it; whoever made it is the first. None may begin once there is none. */
+  /** Number of users, at first its maker; none may begin once it is 0. */
   private final AtomicInteger users = new AtomicInteger(1);
 
   private StoredBlock(ByteBuffer[] parts) {

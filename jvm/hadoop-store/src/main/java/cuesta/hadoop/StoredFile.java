@@ -25,7 +25,7 @@ final class StoredFile {
   /** Number of times that the store opened it. */
   int opens;
 
-  /** Of those who have it open; since when there is none. */
+  /** Number of users; at 0 it is idle since {@code idleSinceNs}. */
   int users;
 
   long idleSinceNs;

@@ -22,7 +22,7 @@ final class Tally private (private var pieces: Map[Int, Seq[Long]])
     pieces ++= other.value
   override def value: Map[Int, Seq[Long]] = pieces
 
-  /** The same items; when the last one was taken, `counts` are those of the piece. */
+  /** Returns the items unchanged; after the last one, adds `counts` for the piece. */
   def counting[T](piece: Int, items: Iterator[T])(counts: => Seq[Long]): Iterator[T] =
     items ++ {
       add((piece, counts))
