@@ -3,7 +3,7 @@
 //! Decisions only: no file, no socket, no clock, so a test drives all of it in a loop (`model.rs`).
 //! The store asks for a step ([`Residency::lease`]), does what the step says (fills a block,
 //! removes others), and reports the outcome ([`Residency::filled`] or [`Residency::failed`]).
-//! [`Cache`] is the same for threads.
+//! [`Cache`] is the same for threads. Missed blocks come from the under level or a [`BlockSource`].
 //!
 //! | to change | place |
 //! |---|---|
@@ -24,6 +24,7 @@ mod residency;
 mod room;
 mod rules;
 mod shared;
+mod source;
 mod written;
 
 pub use block::{BlockKey, SealedBlock};
@@ -33,3 +34,4 @@ pub use leases::LeaseStep;
 pub use residency::Residency;
 pub use rules::{FolderRule, FolderUse, QuotaUse};
 pub use shared::Cache;
+pub use source::{BlockSource, SourceBlock};

@@ -18,7 +18,7 @@ mod rates;
 mod refusals;
 mod rendezvous;
 pub mod secret;
-pub(crate) mod source;
+mod source;
 mod status;
 
 use std::collections::HashMap;

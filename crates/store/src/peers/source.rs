@@ -13,6 +13,7 @@ use super::limits::{ANSWER_TIMEOUT, PIECE_BYTES, TICK};
 use super::members::Member;
 use super::message::{FileId, PeerQuestion, PeerReply};
 use super::rates::is_peer_nearer;
+use crate::cache::{BlockSource, FileVersion, SourceBlock};
 use crate::path::StorePath;
 use crate::under::layout::Layout;
 use crate::under::{UnderFile, UnderVersion};
@@ -58,7 +59,7 @@ impl Place {
 }
 
 /// A block of a file of the under level, read from there or from a member, whichever is faster.
-pub struct NearerFile {
+struct NearerFile {
     peers: Arc<Peers>,
     under: Arc<dyn UnderFile>,
     place: Option<Place>,
@@ -69,17 +70,7 @@ pub struct NearerFile {
 }
 
 impl NearerFile {
-    /// Returns whether a member has the block, and is faster now.
-    pub fn is_of_peer(&self) -> bool {
-        self.place.as_ref().is_some_and(|place| self.is_nearer(place, PIECE_BYTES))
-    }
-
-    /// Returns the checksum of the block, by a member that sent a piece of it.
-    pub fn checksum(&self) -> Option<u32> {
-        self.checksum.get().copied()
-    }
-
-    fn is_nearer(&self, place: &Place, bytes: usize) -> bool {
+    fn is_place_nearer(&self, place: &Place, bytes: usize) -> bool {
         let (peer, under) = (*lock(&place.member.rate), *lock(&self.peers.under_rate));
         !self.has_failed.load(Ordering::Relaxed)
             && place.member.is_live()
@@ -88,7 +79,8 @@ impl NearerFile {
 
     /// Returns whether a member sent the bytes.
     fn read_from_peer(&self, buffer: &mut [u8], offset: u64) -> bool {
-        let Some(place) = self.place.as_ref().filter(|place| self.is_nearer(place, buffer.len()))
+        let Some(place) =
+            self.place.as_ref().filter(|place| self.is_place_nearer(place, buffer.len()))
         else {
             return false;
         };
@@ -124,6 +116,16 @@ impl UnderFile for NearerFile {
         let mut rate = lock(&self.peers.under_rate);
         rate.measured(buffer.len(), begun.elapsed(), self.peers.local.now());
         Ok(())
+    }
+}
+
+impl SourceBlock for NearerFile {
+    fn is_nearer(&self) -> bool {
+        self.place.as_ref().is_some_and(|place| self.is_place_nearer(place, PIECE_BYTES))
+    }
+
+    fn checksum(&self) -> Option<u32> {
+        self.checksum.get().copied()
     }
 }
 
@@ -188,33 +190,31 @@ impl UnderFile for RemoteFile {
     }
 }
 
-impl Peers {
-    /// Returns a file of the under level that reads a block from a member where that is faster.
-    pub(crate) fn nearer(
-        self: &Arc<Self>,
-        under: &Arc<dyn UnderFile>,
-        file: Option<FileId>,
+impl BlockSource for Peers {
+    fn block(
+        self: Arc<Self>,
+        file: &FileVersion,
         index: u64,
-    ) -> NearerFile {
-        let located = file.and_then(|file| self.locate(file, index).zip(Some(file)));
-        let start = index * self.local.block_bytes;
+        under: &Arc<dyn UnderFile>,
+        is_certain: bool,
+    ) -> Arc<dyn SourceBlock> {
+        let block_bytes = self.local.block_bytes;
+        let id = || FileId::of_under(&file.path, &file.version, block_bytes);
+        let id = is_certain.then(id);
+        let located = id.and_then(|id| self.locate(id, index).zip(Some(id)));
+        let start = index * block_bytes;
         let place = located.map(|(member, file)| Place { member, file, index, start });
-        NearerFile {
-            peers: Arc::clone(self),
+        Arc::new(NearerFile {
+            peers: self,
             under: Arc::clone(under),
             place,
             has_failed: AtomicBool::new(false),
             checksum: OnceLock::new(),
-        }
+        })
     }
 
-    /// Opens a memory-only file of another member, in a version that was looked up there.
-    ///
-    /// # Errors
-    /// `InvalidData` where the file is another version by now; `HostUnreachable` where the member
-    /// is dead, with the complete message.
-    pub(crate) fn open_remote(
-        self: &Arc<Self>,
+    fn open(
+        self: Arc<Self>,
         path: &StorePath,
         version: UnderVersion,
     ) -> io::Result<Arc<dyn UnderFile>> {
@@ -222,7 +222,7 @@ impl Peers {
         let member = self.member(&owner).ok_or_else(|| {
             io::Error::new(ErrorKind::HostUnreachable, self.lost(&path.to_string(), &owner))
         })?;
-        let (peers, path, block_bytes) = (Arc::clone(self), path.clone(), self.local.block_bytes);
-        Ok(Arc::new(RemoteFile { peers, member, path, file, version, block_bytes }))
+        let (path, block_bytes) = (path.clone(), self.local.block_bytes);
+        Ok(Arc::new(RemoteFile { peers: self, member, path, file, version, block_bytes }))
     }
 }

@@ -14,9 +14,8 @@ use super::shared_fill::{FILL_BYTES, FillFailure, SharedFill};
 use super::stripes::StripeReader;
 use super::{BlockLease, Handle, OPERATION, Store, changed_or};
 use crate::cache::policy::admission::LoadReason;
-use crate::cache::{BlockKey, FileVersion, SealedBlock};
+use crate::cache::{BlockKey, FileVersion, SealedBlock, SourceBlock};
 use crate::memory::PartialBlock;
-use crate::peers::source::NearerFile;
 use crate::under::{UnderFile, UnderVersion};
 
 /// Age up to which a changed file may change again without another time: the clocks of file systems
@@ -152,12 +151,12 @@ impl Store {
     fn fill_nearer(
         &self,
         key: BlockKey,
-        (nearer, handle): (&Arc<NearerFile>, &Arc<dyn UnderFile>),
+        (nearer, handle): (&Arc<dyn SourceBlock>, &Arc<dyn UnderFile>),
         size_bytes: u64,
         piece: &mut Vec<u8>,
     ) -> std::result::Result<(PartialBlock, u32), FillFailure> {
-        let source: Arc<dyn UnderFile> = Arc::clone(nearer) as _;
-        if !nearer.is_of_peer() {
+        let source: Arc<dyn UnderFile> = Arc::<dyn SourceBlock>::clone(nearer);
+        if !nearer.is_nearer() {
             return self.fill_parts(key, &source, size_bytes, piece);
         }
         let filled = self.fill_shared(key, &source, size_bytes, piece)?;
@@ -237,8 +236,10 @@ impl Store {
         if let Some(Handle { file: Some(handle), .. }) = lock(&self.handles).get(&number) {
             return Ok(Arc::clone(handle));
         }
-        let opened = match self.peers() {
-            Some(peers) if file.version.device == 0 => peers.open_remote(&file.path, file.version),
+        let opened = match self.source.get() {
+            Some(source) if file.version.device == 0 => {
+                Arc::clone(source).open(&file.path, file.version)
+            }
             _ => self.under.open(&file.path).map(Arc::from),
         };
         let handle: Arc<dyn UnderFile> =

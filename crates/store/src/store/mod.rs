@@ -34,7 +34,7 @@ use cuesta_runtime::parallel::lock;
 use crate::cache::policy::PolicyName;
 use crate::cache::policy::admission::{Gated, LoadReason};
 use crate::cache::{
-    Backing, BlockKey, Cache, Counts, FolderRule, LeaseStep, Residency, SealedBlock,
+    Backing, BlockKey, BlockSource, Cache, Counts, FolderRule, LeaseStep, Residency, SealedBlock,
 };
 use crate::errno::errno_of;
 use crate::folder::names::{FILES, LEDGER, WRITES};
@@ -138,6 +138,8 @@ pub struct Store {
     last_failure: Mutex<Option<String>>,
     /// The other stores of the job, if there are any.
     peers: OnceLock<Arc<Peers>>,
+    /// Other memories that blocks are read from: the peers.
+    source: OnceLock<Arc<dyn BlockSource>>,
     served: Mutex<ServedFiles>,
 }
 
@@ -202,6 +204,7 @@ impl Store {
             claims: NameClaims::default(),
             last_failure: Mutex::new(None),
             peers: OnceLock::new(),
+            source: OnceLock::new(),
             served: Mutex::default(),
         };
         store.adopt()?;

@@ -46,11 +46,11 @@ impl Store {
 
     /// Opens a memory-only file of another store.
     fn open_remote(&self, path: &StorePath) -> Result<Option<OpenedFile>> {
-        let Some((peers, (_, remote))) = self.peers().zip(self.elsewhere(path)?) else {
+        let Some((source, (_, remote))) = self.source.get().zip(self.elsewhere(path)?) else {
             return Ok(None);
         };
         let version = remote.id.version(remote.size_bytes, remote.closed_ns);
-        let file = peers.open_remote(path, version);
+        let file = Arc::clone(source).open(path, version);
         let file = file.map_err(|cause| unreachable_or("opening", path, &cause))?;
         let mut state = self.cache.lock();
         if let Some(alone) = opened_alone(&mut state, path) {

@@ -16,11 +16,10 @@ use cuesta_runtime::parallel::lock;
 use super::ledger::LedgerEntry;
 use super::{BlockLease, OPERATION, Store, system};
 use crate::cache::policy::admission::LoadReason;
-use crate::cache::{BlockKey, FileVersion, SealedBlock, SharedFile};
+use crate::cache::{BlockKey, BlockSource, FileVersion, SealedBlock, SharedFile, SourceBlock};
 use crate::path::StorePath;
 use crate::peers::limits::NAMED_TIMEOUT;
 use crate::peers::message::{AloneFile, FileId, PeerQuestion};
-use crate::peers::source::NearerFile;
 use crate::peers::{Holdings, NameLookup, Peers};
 use crate::under::{UnderFile, UnderVersion};
 
@@ -49,6 +48,7 @@ pub(super) type Elsewhere = Option<(String, AloneFile)>;
 impl Store {
     /// Connects the store to the other stores of the job. Only the first call has an effect.
     pub fn join(&self, peers: Arc<Peers>) {
+        let _ = self.source.set(Arc::clone(&peers) as Arc<dyn BlockSource>);
         let _ = self.peers.set(peers);
     }
 
@@ -167,19 +167,17 @@ impl Store {
         read.map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))
     }
 
-    /// Returns a file of the under level that reads a block from another store where that is
-    /// faster.
+    /// Returns a reader of a block from another memory, or the under level where that is faster.
     pub(super) fn nearer(
         &self,
         key: BlockKey,
         file: &FileVersion,
         handle: &Arc<dyn UnderFile>,
-    ) -> Option<Arc<NearerFile>> {
-        let peers = self.peers().filter(|_| file.version.device != 0)?;
+    ) -> Option<Arc<dyn SourceBlock>> {
+        let source = self.source.get().filter(|_| file.version.device != 0)?;
         // For a file that changed just now, the next version may look the same.
-        let is_young = self.cache.lock().is_young(key.file);
-        let id = FileId::of_under(&file.path, &file.version, self.options.block_bytes);
-        Some(Arc::new(peers.nearer(handle, Some(id).filter(|_| !is_young), key.index)))
+        let is_certain = !self.cache.lock().is_young(key.file);
+        Some(Arc::clone(source).block(file, key.index, handle, is_certain))
     }
 
     /// Looks up the file of a path that is only in the memory of another store.
