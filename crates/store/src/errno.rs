@@ -1,6 +1,11 @@
-//! Error numbers of the operating system.
+//! Errors of the operating system.
 
 use std::io;
+use std::path::Path;
+
+use cuesta_core::Error;
+
+use crate::path::StorePath;
 
 /// Returns the number of an error: of its system call, or of its kind where there was none.
 pub fn errno_of(error: &io::Error) -> Option<i32> {
@@ -14,4 +19,10 @@ pub fn errno_of(error: &io::Error) -> Option<i32> {
         io::ErrorKind::StorageFull => Some(libc::ENOSPC),
         _ => None,
     })
+}
+
+/// Returns the error of an operation on a path of the store.
+pub fn system(doing: &str, path: &StorePath, cause: &io::Error) -> Error {
+    let error = Error::system("store", doing, Path::new(&path.to_string()), cause);
+    Error { errno: errno_of(cause), ..error }
 }

@@ -37,6 +37,7 @@ pub mod store;
 pub mod trace;
 pub mod under;
 mod wire;
+pub mod writeback;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -14,9 +14,9 @@ use crate::peers::PeersStatus;
 use crate::places::BlockPlaces;
 use crate::store::audit::Audit;
 use crate::store::names::sweep::SweptPart;
-use crate::store::promise::WriteMode;
 use crate::under::UnderVersion;
 use crate::under::layout::Layout;
+use crate::writeback::WriteMode;
 
 /// Version of the specification. It increases when a client of the older version would misread an
 /// answer.

@@ -18,9 +18,9 @@ use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, StoredFile, WrittenFile};
 use cuesta_store::daemon;
 use cuesta_store::store::StoreOptions;
-use cuesta_store::store::promise::WriteMode;
-use cuesta_store::store::record::is_alone;
 use cuesta_store::under::Under;
+use cuesta_store::writeback::WriteMode;
+use cuesta_store::writeback::is_alone;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Environment variable with the folder of the setting, for the process of

@@ -8,8 +8,8 @@ use common::scenario::Action::{Flush, FlushAll, Remove, Rename, Write};
 use common::scenario::{Action, Setting, content, copy, name, open};
 use common::{at, read, write_blocks};
 use cuesta_store::steps::Steps;
-use cuesta_store::store::promise::WriteMode::{Back, Bypass, Memory, Through};
 use cuesta_store::under::model::{Crash, ModelUnder};
+use cuesta_store::writeback::WriteMode::{Back, Bypass, Memory, Through};
 
 /// Scenarios in which another program writes the last path during the actions; after this many
 /// operations the store must not replace that file.

@@ -11,8 +11,8 @@ use common::scenario::{Action, Allowed, Setting, copy, name, open};
 use common::{at, read};
 use cuesta_store::steps::Steps;
 use cuesta_store::store::Store;
-use cuesta_store::store::promise::WriteMode::{Back, Bypass, Memory, Through};
 use cuesta_store::under::model::{Crash, ModelUnder};
+use cuesta_store::writeback::WriteMode::{Back, Bypass, Memory, Through};
 
 /// Actions before each scenario, and those during which steps are counted.
 const SCENARIOS: &[(&[Action], &[Action])] = &[

@@ -17,9 +17,9 @@ use cuesta_core::random::Stream;
 use cuesta_store::cache::policy::PolicyName;
 use cuesta_store::daemon::serve;
 use cuesta_store::folder::StoreFolder;
-use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{Freshness, Store, StoreOptions};
 use cuesta_store::under::posix::PosixUnder;
+use cuesta_store::writeback::WriteMode;
 use tempfile::TempDir;
 
 const BLOCK: u64 = 1000;

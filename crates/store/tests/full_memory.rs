@@ -14,8 +14,8 @@ use cuesta_store::cache::BlockKey;
 use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
 use cuesta_store::daemon;
-use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{BlockLease, Store, WritePlace};
+use cuesta_store::writeback::WriteMode;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 

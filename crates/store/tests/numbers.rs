@@ -15,7 +15,7 @@ use cuesta_core::progress::Progress;
 use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
 use cuesta_store::daemon;
-use cuesta_store::store::promise::WriteMode;
+use cuesta_store::writeback::WriteMode;
 use serde_json::{Value, json};
 
 /// Values at which sums and products of 64-bit numbers overflow.

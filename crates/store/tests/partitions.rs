@@ -9,7 +9,7 @@ use std::fs;
 use common::bytes;
 use common::job::{Job, RunningStore, VARIABLE, wait_for};
 use cuesta_core::progress::Progress;
-use cuesta_store::store::promise::WriteMode;
+use cuesta_store::writeback::WriteMode;
 use serde_json::{Value, json};
 
 /// Most trials until one is judged: on a busy machine stores take each other for dead, or write to

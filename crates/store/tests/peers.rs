@@ -14,7 +14,7 @@ use cuesta_core::progress::Progress;
 use cuesta_store::peers::frame::Direction;
 use cuesta_store::peers::handshake;
 use cuesta_store::peers::secret::PeerKey;
-use cuesta_store::store::promise::WriteMode;
+use cuesta_store::writeback::WriteMode;
 use rustix::process::Signal;
 use serde_json::json;
 

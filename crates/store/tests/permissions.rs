@@ -13,7 +13,7 @@ use cuesta_core::progress::Progress;
 use cuesta_store::client::WrittenFile;
 use cuesta_store::permissions::of_parents;
 use cuesta_store::store::Store;
-use cuesta_store::store::promise::WriteMode;
+use cuesta_store::writeback::WriteMode;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -11,9 +11,9 @@ use std::path::Path;
 use common::{BLOCK, at, bytes, read, write};
 use cuesta_core::Result;
 use cuesta_store::cache::policy::PolicyName;
-use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{Freshness, Store, StoreOptions};
 use cuesta_store::under::posix::PosixUnder;
+use cuesta_store::writeback::WriteMode;
 use forgetful::{ForgetfulDisk, draws};
 
 const NAMES: [&str; 4] = ["a", "b", "d/a", "d/e/b"];

@@ -12,9 +12,9 @@ use std::thread;
 use common::{Setting, at, bytes, read_open, write};
 use cuesta_store::path::StorePath;
 use cuesta_store::store::Store;
-use cuesta_store::store::promise::WriteMode;
 use cuesta_store::under::posix::PosixUnder;
 use cuesta_store::under::{Facts, Under, UnderFile, UnderWriter};
+use cuesta_store::writeback::WriteMode;
 
 type Meanwhile = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 

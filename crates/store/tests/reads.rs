@@ -14,9 +14,9 @@ use cuesta_store::cache::BlockKey;
 use cuesta_store::cache::policy::PolicyName;
 use cuesta_store::name_text::name_of;
 use cuesta_store::steps::Steps;
-use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{BlockLease, Freshness};
 use cuesta_store::under::fault::FaultyUnder;
+use cuesta_store::writeback::WriteMode;
 
 #[test]
 fn a_file_is_loaded_into_memory_once() {

@@ -13,7 +13,7 @@ use common::{Setting, at, read, write};
 use cuesta_core::random::Stream;
 use cuesta_store::store::Store;
 use cuesta_store::store::names::sweep::{SweepOptions, SweepOutcome};
-use cuesta_store::store::promise::WriteMode;
+use cuesta_store::writeback::WriteMode;
 
 /// Returns the numbers in the name of a part of a store of this process: host, boot, process space,
 /// process, its start, file, time.

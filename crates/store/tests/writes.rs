@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 
 use common::{BLOCK, Setting, at, bytes, read, write, write_blocks};
-use cuesta_store::store::promise::WriteMode;
+use cuesta_store::writeback::WriteMode;
 
 fn under(setting: &Setting, name: &str) -> Option<Vec<u8>> {
     fs::read(setting.folder.path().join("under").join(name)).ok()

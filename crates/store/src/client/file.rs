@@ -13,8 +13,8 @@ use super::checked_folder::CheckedFolder;
 use super::session::{Leased, Session};
 use crate::cache::BlockKey;
 use crate::path::StorePath;
-use crate::store::record::is_alone;
 use crate::under::UnderVersion;
+use crate::writeback::is_alone;
 
 /// A file that is read through the store where that has or can load its blocks, else from the under
 /// level: one version of it, or an error. Threads may share it; clones are the same open file.

@@ -18,8 +18,8 @@ use crate::allocate::allocate;
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
 use crate::permissions::of_new_file;
-use crate::store::promise::WriteMode;
 use crate::wire::{Question, Reply};
+use crate::writeback::WriteMode;
 
 /// Most unread replies to seals: with more, the store would block on sending and stop reading.
 const SEALING_MAX: usize = 64;

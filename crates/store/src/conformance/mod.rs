@@ -25,9 +25,9 @@ mod store;
 
 use crate::cache::BlockKey;
 use crate::path::StorePath;
-use crate::store::promise::WriteMode;
 use crate::store::{BlockLease, Store, WritePlace};
 use crate::under::{Under, UnderVersion};
+use crate::writeback::WriteMode;
 pub use store::check_store;
 
 /// Checks an under level; `make` creates an empty one for each check.

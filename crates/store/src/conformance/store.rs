@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{at, bytes, content, read, write, write_file};
 use crate::cache::policy::PolicyName;
-use crate::store::promise::WriteMode;
 use crate::store::{Freshness, Store, StoreOptions};
 use crate::under::Under;
+use crate::writeback::WriteMode;
 
 const BLOCK_BYTES: u64 = 1000;
 const MEMORY_BLOCKS: u64 = 8;

@@ -25,12 +25,12 @@ use crate::open_files::raise_open_files;
 use crate::path::StorePath;
 use crate::peers::{PeerOptions, Peers};
 use crate::pressure::MemoryGuard;
-use crate::store::promise::WriteMode;
 use crate::store::{AHEAD_BLOCKS, Store, StoreOptions};
 use crate::under::layout::Layout;
 use crate::under::posix::PosixUnder;
 use crate::under::{Facts, Under};
 use crate::wire::{self, DirectoryEntry, Reply, Status, WIRE};
+use crate::writeback::WriteMode;
 use conversation::Conversation;
 
 /// Most parts of dead stores that the status lists.

@@ -18,7 +18,7 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::removal::{FolderEntry, FolderHandle};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 
-use crate::store::record::{WriteRecord, clear_hidden, unflushed};
+use crate::writeback::{WriteRecord, clear_hidden, unflushed};
 use look::{FolderState, is_inner, state_of};
 use marker::{FolderMarker, MARKER, UnderFolder};
 use names::{FOLDERS, LOCK, LOCK_TEXT, ROOT_NAMES};

@@ -13,8 +13,7 @@ use serde_json::Value;
 use super::marker::{MARKER, MARKER_BEGIN};
 use crate::memory::BlockName;
 use crate::store::adopt::SAVED_FILE_BEGIN;
-use crate::store::ledger::LINE_BEGIN;
-use crate::store::record::RECORD_BEGIN;
+use crate::writeback::{LINE_BEGIN, RECORD_BEGIN};
 
 /// File locked by the daemon while it lives.
 pub const LOCK: &str = "lock";

@@ -11,8 +11,8 @@ use super::limits::{RELEASE_WAIT, RELEASE_WAITS, SMALL_BYTES};
 use super::nodes::{FileContent, MountNode, NodeKind, NodeState};
 use crate::client::{StoredFile, WrittenFile};
 use crate::path::StorePath;
-use crate::store::promise::WriteMode;
 use crate::wire::Question;
+use crate::writeback::WriteMode;
 
 impl MountTree {
     /// Opens a file; returns whether the kernel's cached pages are still valid.

@@ -10,10 +10,10 @@ use cuesta_runtime::parallel::lock;
 use cuesta_runtime::removal::FolderHandle;
 use serde::{Deserialize, Serialize};
 
-use super::record::write_atomically;
 use super::{OPERATION, Store, StoreOptions};
 use crate::cache::{FileVersion, SealedBlock};
 use crate::folder::names::{is_fact, number_in};
+use crate::writeback::write_atomically;
 
 /// First bytes of the text about a file.
 pub const SAVED_FILE_BEGIN: &[u8] = br#"{"file":"#;

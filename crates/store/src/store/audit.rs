@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::Store;
-use super::ledger::{LedgerEntry, Promised};
 use crate::cache::{Backing, BlockKey};
 use crate::conflict::is_conflict;
 use crate::path::StorePath;
+use crate::writeback::{LedgerEntry, Promised};
 
 const CONFLICT: &str = "another store, which did not know of it, gave its name to a later file";
 
@@ -42,7 +42,7 @@ impl Store {
     /// files of the under level by their version, and with `reads_bytes` by their bytes too.
     pub fn audit(&self, reads_bytes: bool) -> Audit {
         let mut audit = Audit::default();
-        for entry in self.ledger.entries() {
+        for entry in self.writeback.ledger.entries() {
             audit.files += 1;
             audit.size_bytes += entry.size_bytes;
             if is_conflict(&entry.path) {
@@ -65,7 +65,7 @@ impl Store {
     pub(crate) fn has_promised_files(&self) -> bool {
         let is_promised =
             |entry: &&LedgerEntry| matches!(entry.promised, Promised::Memory | Promised::Dirty);
-        let entries = self.ledger.entries();
+        let entries = self.writeback.ledger.entries();
         entries.iter().filter(is_promised).all(|entry| self.alone_at(&entry.path).is_some())
     }
 
@@ -76,7 +76,7 @@ impl Store {
         let blocks = number.map_or_else(Vec::new, |number| state.all_blocks(number));
         drop(state);
         // It may have been written to the under level since the entry was read.
-        let now = self.ledger.entry(&entry.path);
+        let now = self.writeback.ledger.entry(&entry.path);
         if now.as_ref().map(|now| now.promised) != Some(entry.promised) {
             return;
         }

@@ -6,15 +6,13 @@ use std::sync::Mutex;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::ledger::{LedgerEntry, Promised};
 use super::peering::later_than;
-use super::promise::{WriteState, WriteStep};
-use super::record::WriteRecord;
-use super::writes::{PendingFile, now_ns};
+use super::writes::now_ns;
 use super::{OPERATION, Store, system};
 use crate::cache::Backing;
 use crate::path::StorePath;
 use crate::under::UnderVersion;
+use crate::writeback::{LedgerEntry, PendingFile, Promised, WriteRecord, WriteState, WriteStep};
 
 /// Upper limit of the tick of the system's clock for files. A file is closed a tick earlier, so
 /// that it can have that time on the under level, where a later change, even within this tick, is
@@ -35,7 +33,7 @@ impl Store {
     /// # Errors
     /// As [`commit`](Self::commit).
     pub fn commit_as(&self, number: u64, size_bytes: u64, is_new: bool) -> Result<()> {
-        let entry = self.written(number)?;
+        let entry = self.writeback.pending(number)?;
         let path = lock(&entry).record.path.clone();
         let before = self.find_settled(&path);
         // By the clock of another node it may have been closed in the future.
@@ -101,14 +99,17 @@ impl Store {
                     WriteState::Memory => Promised::Memory,
                     _ => Promised::Dirty,
                 };
-                let _ = self.ledger.add(LedgerEntry::new(&before.record, promised));
+                let _ = self.writeback.ledger.add(LedgerEntry::new(&before.record, promised));
                 if has_name {
                     before.record.replaced = now;
-                    let _ = self.records.save(&before.record);
+                    let _ = self.writeback.records.save(&before.record);
                 }
             }
             None if has_name => {
-                let _ = self.ledger.add(LedgerEntry::new(&written.record, Promised::Persisted));
+                let _ = self
+                    .writeback
+                    .ledger
+                    .add(LedgerEntry::new(&written.record, Promised::Persisted));
             }
             None => (),
         }
@@ -134,8 +135,8 @@ impl Store {
             WriteState::Dirty => (Promised::Dirty, Backing::Dirty),
             _ => return self.persist_locked(written, before),
         };
-        self.save(&written.record)?;
-        self.note(LedgerEntry::new(&written.record, promised), &path)?;
+        self.writeback.save(&written.record)?;
+        self.writeback.note(LedgerEntry::new(&written.record, promised), &path)?;
         let dropped = before.map(|before| self.drop_alone(before).map(|()| before.record.number));
         let dropped = dropped.transpose()?;
         let version = written.record.version();
@@ -148,7 +149,7 @@ impl Store {
         drop(state);
         self.remove(&to_remove);
         if backing == Backing::Dirty {
-            self.dirty.add(written.record.number);
+            self.writeback.dirty.add(written.record.number);
         }
         Ok(())
     }
@@ -172,7 +173,7 @@ impl Store {
         loop {
             let Some(number) = self.alone_at(path) else { return work(None) };
             // By the time it is locked, it may have been written back or replaced.
-            let Ok(entry) = self.written(number) else { continue };
+            let Ok(entry) = self.writeback.pending(number) else { continue };
             let mut before = lock(&entry);
             if self.alone_at(path) == Some(number) {
                 return work(Some(&mut before));
@@ -192,11 +193,11 @@ impl Store {
     fn drop_alone(&self, written: &mut PendingFile) -> Result<()> {
         let WriteRecord { number, ref path, .. } = written.record;
         let settled = self.settle_exchange(&written.record);
-        let removed = settled.and_then(|()| self.records.remove(number));
+        let removed = settled.and_then(|()| self.writeback.records.remove(number));
         removed.map_err(|cause| system("replacing", path, &cause))?;
         written.record.state = WriteState::Abandoned;
         written.writer = None;
-        lock(&self.writes).remove(&number);
+        self.writeback.forget(number);
         Ok(())
     }
 

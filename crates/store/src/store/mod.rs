@@ -7,15 +7,12 @@ pub mod audit;
 mod claims;
 mod commit;
 mod fill;
-pub(crate) mod ledger;
 pub mod names;
 mod opens;
 mod peering;
 mod permit;
 mod persist;
 mod places;
-pub mod promise;
-pub mod record;
 mod recover;
 mod shared_fill;
 mod stripes;
@@ -36,7 +33,7 @@ use crate::cache::policy::admission::{Gated, LoadReason};
 use crate::cache::{
     Backing, BlockKey, BlockSource, Cache, Counts, FolderRule, LeaseStep, Residency, SealedBlock,
 };
-use crate::errno::errno_of;
+use crate::errno::system;
 use crate::folder::names::{FILES, LEDGER, WRITES};
 use crate::folder::{open_or_create_folder, open_or_make};
 use crate::memory::MemoryTier;
@@ -45,13 +42,10 @@ use crate::peers::Peers;
 use crate::steps::Steps;
 use crate::trace::Recorder;
 use crate::under::{Under, UnderFile, UnderVersion};
+use crate::writeback::Writeback;
 use ahead::AheadQueue;
 use claims::NameClaims;
-use ledger::Ledger;
 use peering::{ServedFiles, unreachable_or};
-use persist::DirtyQueue;
-use record::Records;
-use writes::PendingFile;
 pub use writes::WritePlace;
 
 const OPERATION: &str = "store";
@@ -128,14 +122,8 @@ pub struct Store {
     recorder: Mutex<Option<Recorder>>,
     /// Buffers that fills reuse.
     pieces: Mutex<Vec<Vec<u8>>>,
-    /// Files that are being written or are only in memory, by number.
-    writes: Mutex<HashMap<u64, Arc<Mutex<PendingFile>>>>,
-    records: Records,
-    ledger: Ledger,
-    dirty: DirtyQueue,
+    writeback: Writeback,
     claims: NameClaims,
-    /// Cause of the last failed write-back, unless one succeeded since.
-    last_failure: Mutex<Option<String>>,
     /// The other stores of the job, if there are any.
     peers: OnceLock<Arc<Peers>>,
     /// Other memories that blocks are read from: the peers.
@@ -180,12 +168,13 @@ impl Store {
         let tier = MemoryTier::open(folder, steps.clone())?;
         let real = open_or_make(folder)?;
         let files = open_or_create_folder(&real, FILES)?;
-        let ledger = Ledger::open(&folder.join(LEDGER), steps.clone())?;
+        let records = open_or_create_folder(&real, WRITES)?;
+        let writeback = Writeback::open(&folder.join(LEDGER), records, steps)?;
         let policy = options.policy.make(options.memory_bytes);
         let policy = Gated::new(policy, options.has_admission);
         let mut state = Residency::new(options.memory_bytes, options.block_bytes, policy);
         state.set_rules(options.rules.clone());
-        state.charge(ledger.size_bytes());
+        state.charge(writeback.ledger.size_bytes());
         let store = Self {
             under,
             tier,
@@ -197,12 +186,8 @@ impl Store {
             queue: AheadQueue::default(),
             recorder: Mutex::new(None),
             pieces: Mutex::new(Vec::new()),
-            writes: Mutex::new(HashMap::new()),
-            records: Records::new(open_or_create_folder(&real, WRITES)?, steps.clone()),
-            ledger,
-            dirty: DirtyQueue::default(),
+            writeback,
             claims: NameClaims::default(),
-            last_failure: Mutex::new(None),
             peers: OnceLock::new(),
             source: OnceLock::new(),
             served: Mutex::default(),
@@ -354,7 +339,7 @@ impl Store {
 
     /// Returns the cause of the last failed write-back; `None` after a successful one.
     pub fn last_failure(&self) -> Option<String> {
-        lock(&self.last_failure).clone()
+        self.writeback.last_failure()
     }
 
     fn granted(&self, block: SealedBlock) -> BlockLease {
@@ -368,11 +353,6 @@ impl Store {
         }
         self.forget(self.cache.lock());
     }
-}
-
-pub(crate) fn system(doing: &str, path: &StorePath, cause: &io::Error) -> Error {
-    let error = Error::system(OPERATION, doing, Path::new(&path.to_string()), cause);
-    Error { errno: errno_of(cause), ..error }
 }
 
 fn changed_or(path: &StorePath, cause: &io::Error) -> Error {

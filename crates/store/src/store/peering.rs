@@ -13,7 +13,6 @@ use std::time::Instant;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::ledger::LedgerEntry;
 use super::{BlockLease, OPERATION, Store, system};
 use crate::cache::policy::admission::LoadReason;
 use crate::cache::{BlockKey, BlockSource, FileVersion, SealedBlock, SharedFile, SourceBlock};
@@ -22,6 +21,7 @@ use crate::peers::limits::NAMED_TIMEOUT;
 use crate::peers::message::{AloneFile, FileId, PeerQuestion};
 use crate::peers::{Holdings, NameLookup, Peers};
 use crate::under::{UnderFile, UnderVersion};
+use crate::writeback::{LedgerEntry, WriteRecord};
 
 const NS_A_SECOND: i64 = 1_000_000_000;
 /// File systems store times with a resolution of one or two seconds, or of a part of a millisecond.
@@ -274,13 +274,12 @@ impl Store {
     pub(crate) fn forget_replaced(&self, path: &StorePath, file: FileId) -> Result<()> {
         let Some(local_name) = self.peers().map(|peers| peers.name()) else { return Ok(()) };
         self.with_alone(path, |alone| {
-            let is_same = |record: &super::record::WriteRecord| {
-                FileId::of_alone(local_name, &record.version()) == file
-            };
+            let is_same =
+                |record: &WriteRecord| FileId::of_alone(local_name, &record.version()) == file;
             match alone.filter(|alone| is_same(&alone.record)) {
                 None => Ok(()),
                 Some(alone) => {
-                    self.note(LedgerEntry::removed(path), path)?;
+                    self.writeback.note(LedgerEntry::removed(path), path)?;
                     self.drop_record(alone)
                 }
             }

@@ -3,13 +3,13 @@
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
 use crate::cache::Backing;
 use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
 use crate::permissions::WRITER_BITS;
 use crate::under::Facts;
+use crate::writeback::PendingFile;
 
 impl Store {
     /// Sets the bits that a writer chose for a file that is being written, which override those of
@@ -18,7 +18,7 @@ impl Store {
     /// # Errors
     /// `Input` for a file that is not being written.
     pub fn permit_written(&self, number: u64, permissions: u32) -> Result<()> {
-        let entry = self.written(number)?;
+        let entry = self.writeback.pending(number)?;
         let record = &mut lock(&entry).record;
         (record.permissions, record.is_exact) = (permissions, true);
         Ok(())
@@ -77,7 +77,7 @@ impl Store {
         }
         let before = (written.record.permissions, written.record.is_exact);
         (written.record.permissions, written.record.is_exact) = (permissions, true);
-        self.save(&written.record).inspect_err(|_| {
+        self.writeback.save(&written.record).inspect_err(|_| {
             (written.record.permissions, written.record.is_exact) = before;
         })?;
         if let Some(writer) = &written.writer {

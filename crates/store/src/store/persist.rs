@@ -2,19 +2,14 @@
 
 pub(super) mod naming;
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::ledger::{LedgerEntry, Promised};
-use super::promise::{WriteState, WriteStep};
-use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
 use crate::cache::{Backing, FileVersion};
 use crate::memory::PIECE_BYTES;
@@ -22,64 +17,23 @@ use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
 use crate::permissions::of_parents;
 use crate::under::UnderVersion;
+use crate::writeback::{LedgerEntry, PendingFile, Promised, WriteState, WriteStep};
 
 /// First delay before a failed file is tried again; it doubles up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(500);
 const RETRY_MAX: Duration = Duration::from_secs(30);
-
-/// Queue of files to write back, for a thread that does so.
-#[derive(Debug, Default)]
-pub struct DirtyQueue {
-    state: Mutex<DirtyState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct DirtyState {
-    numbers: VecDeque<u64>,
-    has_ended: bool,
-}
-
-impl DirtyQueue {
-    pub(super) fn add(&self, number: u64) {
-        lock(&self.state).numbers.push_back(number);
-        self.changed.notify_one();
-    }
-
-    /// Returns the next file, once there is one and `wait` is over; `None` when the thread is to
-    /// end.
-    fn next(&self, wait: Duration) -> Option<u64> {
-        let begun = Instant::now();
-        let mut state = lock(&self.state);
-        loop {
-            if state.has_ended {
-                return None;
-            }
-            let remaining = wait.saturating_sub(begun.elapsed());
-            if remaining.is_zero() {
-                if let Some(number) = state.numbers.pop_front() {
-                    return Some(number);
-                }
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            } else {
-                let waited = self.changed.wait_timeout(state, remaining);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-        }
-    }
-}
 
 impl Store {
     /// Writes dirty files back to the under level, in the order in which they were closed, until
     /// [`end_write_back`](Self::end_write_back). Runs in a thread of its own.
     pub fn write_back(&self) {
         let mut wait = Duration::ZERO;
-        while let Some(number) = self.dirty.next(wait) {
+        while let Some(number) = self.writeback.dirty.next(wait) {
             wait = match self.persist(number) {
                 Ok(()) => Duration::ZERO,
                 // A flush, or the status, reports the cause.
                 Err(_) => {
-                    self.dirty.add(number);
+                    self.writeback.dirty.add(number);
                     (wait * 2).clamp(RETRY, RETRY_MAX)
                 }
             };
@@ -88,8 +42,7 @@ impl Store {
 
     /// Ends [`write_back`](Self::write_back) after the current file.
     pub fn end_write_back(&self) {
-        lock(&self.dirty.state).has_ended = true;
-        self.dirty.changed.notify_all();
+        self.writeback.dirty.end();
     }
 
     /// Writes a file, or all dirty files, back to the under level: when this returns, they are on
@@ -162,7 +115,7 @@ impl Store {
 
     fn persist(&self, number: u64) -> Result<()> {
         // A missing file was persisted, replaced or removed meanwhile.
-        let Ok(entry) = self.written(number) else { return Ok(()) };
+        let Ok(entry) = self.writeback.pending(number) else { return Ok(()) };
         let mut written = lock(&entry);
         match written.record.state {
             WriteState::Memory => {
@@ -170,9 +123,11 @@ impl Store {
                 self.make_parents(&written.record.path, bits)?;
                 let before = written.record.state;
                 written.step(WriteStep::Flush)?;
-                self.save(&written.record).inspect_err(|_| written.record.state = before)?;
+                self.writeback
+                    .save(&written.record)
+                    .inspect_err(|_| written.record.state = before)?;
                 let entry = LedgerEntry::new(&written.record, Promised::Dirty);
-                self.note(entry, &written.record.path)?;
+                self.writeback.note(entry, &written.record.path)?;
                 self.cache.lock().mark_dirty(number);
             }
             WriteState::Dirty | WriteState::Synced => (),
@@ -187,7 +142,7 @@ impl Store {
         if persisted.is_ok() {
             self.publish_name(&path);
         }
-        *lock(&self.last_failure) = persisted.as_ref().err().map(|error| error.message());
+        self.writeback.ended(&persisted);
         persisted
     }
 
@@ -226,11 +181,11 @@ impl Store {
         let version = self.under_version(&path)?;
         let mut done = written.record.clone();
         done.state = WriteState::Persisted;
-        self.save(&done)?;
+        self.writeback.save(&done)?;
         if let Some(before) = before {
             self.drop_record(before)?;
         }
-        self.note(LedgerEntry::new(&done, Promised::Persisted), &path)?;
+        self.writeback.note(LedgerEntry::new(&done, Promised::Persisted), &path)?;
         written.step(WriteStep::Name)?;
         self.settle(written, version)
     }
@@ -266,7 +221,7 @@ impl Store {
         let before = written.record.clone();
         written.record.synced = Some(version);
         written.step(WriteStep::Sync)?;
-        self.save(&written.record).inspect_err(|_| written.record = before)
+        self.writeback.save(&written.record).inspect_err(|_| written.record = before)
     }
 
     fn copy_block(&self, written: &PendingFile, block: &crate::cache::SealedBlock) -> Result<()> {
@@ -324,8 +279,8 @@ impl Store {
         };
         self.remove(&to_remove);
         self.cache.lock().close(number);
-        lock(&self.writes).remove(&number);
-        self.records.remove(number).map_err(|cause| system("recording", path, &cause))
+        self.writeback.forget(number);
+        self.writeback.records.remove(number).map_err(|cause| system("recording", path, &cause))
     }
 }
 

@@ -2,18 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::sync::{Arc, Mutex};
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::parallel::lock;
 
-use super::ledger::{LedgerEntry, Promised};
-use super::promise::WriteState;
-use super::record::WriteRecord;
-use super::writes::PendingFile;
 use super::{OPERATION, Store, system};
 use crate::cache::{Backing, FileVersion, SealedBlock};
 use crate::path::StorePath;
+use crate::writeback::{LedgerEntry, PendingFile, Promised, WriteRecord, WriteState};
 
 impl Store {
     /// Recovers promised files, with their blocks out of `blocks_by_file`, and discards the others.
@@ -22,9 +17,9 @@ impl Store {
         blocks_by_file: &mut HashMap<u64, Vec<SealedBlock>>,
     ) -> Result<()> {
         let mut by_path: BTreeMap<StorePath, Vec<WriteRecord>> = BTreeMap::new();
-        let last = self.records.last_number()?;
+        let last = self.writeback.records.last_number()?;
         last.into_iter().for_each(|number| self.cache.lock().number_from(number + 1));
-        for record in self.records.load()? {
+        for record in self.writeback.records.load()? {
             self.cache.lock().number_from(record.number + 1);
             by_path.entry(record.path.clone()).or_default().push(record);
         }
@@ -63,7 +58,7 @@ impl Store {
         if matches!(record.state, WriteState::Synced | WriteState::Persisted) {
             let path = &record.path;
             self.under.sync_names(path).map_err(|cause| system("writing", path, &cause))?;
-            self.note(LedgerEntry::new(&record, Promised::Persisted), path)?;
+            self.writeback.note(LedgerEntry::new(&record, Promised::Persisted), path)?;
         }
         // Otherwise one of these would be taken for the file if this store were killed as well.
         discarded.iter().try_for_each(|record| self.clear(record))?;
@@ -89,9 +84,9 @@ impl Store {
         }
         self.remove_hidden(&record)?;
         (record.hidden, record.synced) = (None, None);
-        self.save(&record)?;
+        self.writeback.save(&record)?;
         let promised = if backing == Backing::Dirty { Promised::Dirty } else { Promised::Memory };
-        self.note(LedgerEntry::new(&record, promised), &record.path)?;
+        self.writeback.note(LedgerEntry::new(&record, promised), &record.path)?;
         let number = record.number;
         let mut blocks = blocks_by_file.remove(&number).unwrap_or_default();
         blocks.retain(|block| record.blocks.contains(block));
@@ -100,9 +95,9 @@ impl Store {
         state.adopt_written(number, file, backing, &blocks);
         state.permit(number, record.permissions);
         drop(state);
-        lock(&self.writes).insert(number, Arc::new(Mutex::new(PendingFile::new(record))));
+        self.writeback.add(PendingFile::new(record));
         if backing == Backing::Dirty {
-            self.dirty.add(number);
+            self.writeback.dirty.add(number);
         }
         Ok(())
     }
@@ -110,7 +105,8 @@ impl Store {
     /// Removes the remains of a file that was not promised.
     pub(super) fn clear(&self, record: &WriteRecord) -> Result<()> {
         self.remove_hidden(record)?;
-        self.records
+        self.writeback
+            .records
             .remove(record.number)
             .map_err(|cause| system("recording", &record.path, &cause))
     }

@@ -42,7 +42,7 @@ impl Store {
 
     /// Returns the bytes of memory of the ledger.
     pub fn ledger_bytes(&self) -> u64 {
-        self.ledger.size_bytes().load(Ordering::Relaxed)
+        self.writeback.ledger.size_bytes().load(Ordering::Relaxed)
     }
 
     /// Changes the most bytes that blocks may have, up to the memory that the store was opened

@@ -1,29 +1,23 @@
 //! Files that are being written: created, filled block by block, closed.
 //!
-//! A client writes each block to memory, or to the under level. See [`super::promise`].
+//! A client writes each block to memory, or to the under level. See [`crate::writeback`].
 
-use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::ledger::LedgerEntry;
 use super::names::parts::hidden_name;
-use super::promise::{WriteMode, WriteState, WriteStep};
-use super::record::WriteRecord;
 use super::{OPERATION, Store, system};
 use crate::allocate::allocate;
-use crate::block_set::BlockSet;
 use crate::cache::{Backing, BlockKey, SealedBlock};
 use crate::memory::{PIECE_BYTES, PartialBlock};
 use crate::path::StorePath;
 use crate::permissions::{of_new_file, of_parents};
-use crate::under::UnderWriter;
+use crate::writeback::{PendingFile, WriteMode, WriteRecord, WriteState};
 
 /// Most blocks of a file: their indexes have 32 bits.
 const BLOCKS_MAX: u64 = 1 << 32;
@@ -35,42 +29,6 @@ pub enum WritePlace {
     Memory(PathBuf),
     /// A file of the under level, written at the block's offset in the file.
     Under(PathBuf),
-}
-
-/// A file that is being written, or is to be written back to the under level.
-pub(super) struct PendingFile {
-    pub record: WriteRecord,
-    /// The hidden file, once there is one.
-    pub writer: Option<Box<dyn UnderWriter>>,
-    /// Blocks that the writer is filling.
-    pub partial: HashMap<u64, PartialBlock>,
-    /// Blocks that are in the hidden file.
-    pub on_under: BlockSet,
-    /// Whether it has its final name.
-    pub has_name: bool,
-}
-
-impl PendingFile {
-    pub(super) fn new(record: WriteRecord) -> Self {
-        Self {
-            record,
-            writer: None,
-            partial: HashMap::new(),
-            on_under: BlockSet::default(),
-            has_name: false,
-        }
-    }
-
-    /// Takes a step, if the state machine allows it.
-    pub(super) fn step(&mut self, step: WriteStep) -> Result<WriteState> {
-        let WriteRecord { state, mode, .. } = self.record;
-        let after = state.after(step, mode, self.record.is_in_memory());
-        self.record.state = after.ok_or_else(|| {
-            let text = format!("{} cannot {step:?}, it is {state:?}", self.record.path);
-            Error::input(OPERATION, text)
-        })?;
-        Ok(self.record.state)
-    }
 }
 
 impl Store {
@@ -122,9 +80,9 @@ impl Store {
         let mut written = PendingFile::new(record);
         let begun = match mode {
             WriteMode::Bypass | WriteMode::Through => self.begin_under(&mut written),
-            WriteMode::Memory | WriteMode::Back => self.save(&written.record),
+            WriteMode::Memory | WriteMode::Back => self.writeback.save(&written.record),
         };
-        lock(&self.writes).insert(number, Arc::new(Mutex::new(written)));
+        self.writeback.add(written);
         begun.inspect_err(|_| self.abandon(number)).map(|()| number)
     }
 
@@ -132,7 +90,7 @@ impl Store {
     pub(super) fn begin_under(&self, written: &mut PendingFile) -> Result<()> {
         let hidden = hidden_name(written.record.number, now_ns());
         written.record.hidden = Some(hidden.clone());
-        self.save(&written.record)?;
+        self.writeback.save(&written.record)?;
         let path = &written.record.path;
         let begun = self.under.create(path, &hidden);
         written.writer = Some(begun.map_err(|cause| system("writing", path, &cause))?);
@@ -145,7 +103,7 @@ impl Store {
     /// # Errors
     /// `Input` for a file that is not being written, or a memory-only file without room.
     pub fn place(&self, key: BlockKey, past_memory: bool) -> Result<WritePlace> {
-        let entry = self.written(key.file)?;
+        let entry = self.writeback.pending(key.file)?;
         let mut written = lock(&entry);
         self.check_writing(&written, key)?;
         if past_memory && written.partial.remove(&key.index).is_some() {
@@ -182,7 +140,7 @@ impl Store {
     /// # Errors
     /// `Input` where there is no room, one of the blocks was written, or the file is memory-only.
     pub fn leave_hole(&self, number: u64, first: u64, count: u64) -> Result<PathBuf> {
-        let entry = self.written(number)?;
+        let entry = self.writeback.pending(number)?;
         let mut written = lock(&entry);
         let end = first.saturating_add(count);
         self.check_size(end.saturating_mul(self.options.block_bytes))?;
@@ -245,7 +203,7 @@ impl Store {
     /// # Errors
     /// As [`place`](Self::place); `System`.
     pub fn write_under(&self, number: u64, bytes: &[u8], offset: u64) -> Result<()> {
-        let entry = self.written(number)?;
+        let entry = self.writeback.pending(number)?;
         let written = lock(&entry);
         let Some(writer) = &written.writer else {
             return Err(Error::input(OPERATION, format!("file {number} has no place there")));
@@ -259,7 +217,7 @@ impl Store {
     /// # Errors
     /// `Input` for a block that is not being written, or has another size; `System`.
     pub fn seal(&self, key: BlockKey, size_bytes: u64) -> Result<()> {
-        let entry = self.written(key.file)?;
+        let entry = self.writeback.pending(key.file)?;
         let mut written = lock(&entry);
         self.check_writing(&written, key)?;
         let Some(partial) = written.partial.remove(&key.index) else {
@@ -331,7 +289,7 @@ impl Store {
 
     /// Discards a file that is being written.
     pub fn abandon(&self, number: u64) {
-        if let Ok(entry) = self.written(number) {
+        if let Ok(entry) = self.writeback.pending(number) {
             let mut written = lock(&entry);
             if written.record.state == WriteState::Writing {
                 self.discard(&mut written);
@@ -341,7 +299,7 @@ impl Store {
 
     /// Discards all files that are not closed: their clients see that the store has ended.
     pub fn abandon_all(&self) {
-        let numbers: Vec<u64> = lock(&self.writes).keys().copied().collect();
+        let numbers: Vec<u64> = self.writeback.numbers();
         numbers.into_iter().for_each(|number| self.abandon(number));
     }
 
@@ -352,11 +310,11 @@ impl Store {
         written.writer = None;
         written.partial.clear();
         let number = written.record.number;
-        lock(&self.writes).remove(&number);
+        self.writeback.forget(number);
         let to_remove = self.cache.lock().end_file(number);
         self.remove(&to_remove);
         if is_settled {
-            let _ = self.records.remove(number);
+            let _ = self.writeback.records.remove(number);
         }
     }
 
@@ -368,19 +326,6 @@ impl Store {
         }
         let text = format!("block {} of {path} cannot be written now", key.index);
         Err(Error::input(OPERATION, text))
-    }
-
-    pub(super) fn written(&self, number: u64) -> Result<Arc<Mutex<PendingFile>>> {
-        let entry = lock(&self.writes).get(&number).cloned();
-        entry.ok_or_else(|| Error::input(OPERATION, format!("file {number} is not being written")))
-    }
-
-    pub(super) fn save(&self, record: &WriteRecord) -> Result<()> {
-        self.records.save(record).map_err(|cause| system("recording", &record.path, &cause))
-    }
-
-    pub(super) fn note(&self, entry: LedgerEntry, path: &StorePath) -> Result<()> {
-        self.ledger.add(entry).map_err(|cause| system("recording", path, &cause))
     }
 
     /// Returns the number of the memory-only file at a path.

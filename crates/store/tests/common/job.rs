@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
-use cuesta_store::store::promise::WriteMode;
+use cuesta_store::writeback::WriteMode;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 use cuesta_store::cache::policy::PolicyName;
 pub use cuesta_store::conformance::{at, bytes, read, read_open, write, write_blocks};
 use cuesta_store::daemon::ServeOptions;
-use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{Freshness, Store, StoreOptions};
 use cuesta_store::under::Under;
 use cuesta_store::under::posix::PosixUnder;
+use cuesta_store::writeback::WriteMode;
 use tempfile::TempDir;
 
 pub const BLOCK: u64 = 1000;

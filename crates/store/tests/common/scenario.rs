@@ -7,10 +7,10 @@ use std::path::Path;
 use cuesta_core::Result;
 use cuesta_store::cache::policy::PolicyName;
 use cuesta_store::steps::Steps;
-use cuesta_store::store::promise::WriteMode;
 use cuesta_store::store::{Freshness, Store, StoreOptions};
 use cuesta_store::under::fault::FaultyUnder;
 use cuesta_store::under::model::ModelUnder;
+use cuesta_store::writeback::WriteMode;
 use tempfile::TempDir;
 
 use super::{BLOCK, at, bytes, write};

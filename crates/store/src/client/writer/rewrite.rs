@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::super::link::other;
 use super::{Target, WrittenFile};
 use crate::memory::PIECE_BYTES;
-use crate::store::promise::WriteMode;
 use crate::wire::{Question, Reply};
+use crate::writeback::WriteMode;
 
 impl WrittenFile {
     /// Returns an error if it may not grow to such a size, where that leaves a hole.

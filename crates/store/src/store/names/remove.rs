@@ -4,12 +4,11 @@ use std::io;
 
 use cuesta_core::{Error, Result};
 
-use super::super::ledger::LedgerEntry;
-use super::super::record::WriteRecord;
 use super::super::{OPERATION, Store, system};
 use super::sweep::SweepOutcome;
 use crate::path::StorePath;
 use crate::peers::message::PeerQuestion;
+use crate::writeback::{LedgerEntry, WriteRecord};
 
 impl Store {
     /// Removes a file, or an empty folder, wherever it is.
@@ -45,9 +44,9 @@ impl Store {
         let mut entry = None;
         let removed = self.with_alone(path, |alone| {
             // The lock prevents a write-back, which would record the file as persisted.
-            entry = self.ledger.entry(path);
+            entry = self.writeback.ledger.entry(path);
             if !is_folder {
-                self.note(LedgerEntry::removed(path), path)?;
+                self.writeback.note(LedgerEntry::removed(path), path)?;
             }
             let is_known = match &alone {
                 Some(written) => {

@@ -4,8 +4,6 @@ use std::io;
 
 use cuesta_core::{Error, Result};
 
-use super::super::ledger::{LedgerEntry, Promised};
-use super::super::promise::WriteState;
 use super::super::{OPERATION, Store, system};
 use crate::cache::Backing;
 use crate::path::StorePath;
@@ -13,6 +11,7 @@ use crate::peers::NameLookup;
 use crate::peers::message::PeerQuestion;
 use crate::permissions::of_parents;
 use crate::under::{Facts, UnderVersion};
+use crate::writeback::{LedgerEntry, Promised, WriteState};
 
 impl Store {
     /// Renames a file or folder; replaces a file of the new name. Dirty files are flushed first.
@@ -83,7 +82,7 @@ impl Store {
             // Otherwise a kill could come between the renames there and in memory.
             if self.alone_at(to).is_some() {
                 self.flush_here(Some(to))?;
-                expected = self.ledger.entry(to).and_then(|entry| entry.version);
+                expected = self.writeback.ledger.entry(to).and_then(|entry| entry.version);
             }
             let was_alone = self.alone_at(from).is_some();
             self.flush_here(Some(from))?;
@@ -97,7 +96,7 @@ impl Store {
 
     /// Returns whether the under level has the file of a path that this store flushed.
     fn has_flushed(&self, path: &StorePath) -> Result<bool> {
-        let flushed = self.ledger.entry(path).and_then(|entry| entry.version);
+        let flushed = self.writeback.ledger.entry(path).and_then(|entry| entry.version);
         let now = self.under_version(path)?;
         Ok(now.zip(flushed).is_some_and(|(now, flushed)| now.has_bytes_of(&flushed)))
     }
@@ -129,10 +128,10 @@ impl Store {
             return Err(system("replacing", to, &io::ErrorKind::DirectoryNotEmpty.into()));
         }
         self.make_parents(to, bits)?;
-        let moved: Vec<LedgerEntry> = self.ledger.entries();
+        let moved: Vec<LedgerEntry> = self.writeback.ledger.entries();
         let moved: Vec<_> = moved.into_iter().filter(|entry| entry.path.is_inside(from)).collect();
         for entry in &moved {
-            self.note(LedgerEntry::removed(&entry.path), from)?;
+            self.writeback.note(LedgerEntry::removed(&entry.path), from)?;
         }
         let renamed = match is_new {
             true => self.under.rename_new(from, to).and_then(|()| self.under.sync_names(to)),
@@ -143,7 +142,7 @@ impl Store {
         renamed.inspect_err(|_| self.restore_entries(moved.iter().cloned()))?;
         for entry in moved {
             let path = entry.path.moved(from, to)?;
-            self.note(LedgerEntry { path, ..entry }, to)?;
+            self.writeback.note(LedgerEntry { path, ..entry }, to)?;
         }
         Ok(())
     }
@@ -157,10 +156,10 @@ impl Store {
     ) -> Result<()> {
         // As for memory-only files, folders are made as needed.
         self.make_parents(to, bits)?;
-        let entry = self.ledger.entry(from).filter(|e| e.promised == Promised::Persisted);
-        let replaced = self.ledger.entry(to);
-        self.note(LedgerEntry::removed(from), from)?;
-        self.note(LedgerEntry::removed(to), to)?;
+        let entry = self.writeback.ledger.entry(from).filter(|e| e.promised == Promised::Persisted);
+        let replaced = self.writeback.ledger.entry(to);
+        self.writeback.note(LedgerEntry::removed(from), from)?;
+        self.writeback.note(LedgerEntry::removed(to), to)?;
         self.move_under(from, to, expected).inspect_err(|_| {
             let version = entry.as_ref().and_then(|entry| entry.version);
             let now = self.under_version(to).unwrap_or(None);
@@ -173,7 +172,7 @@ impl Store {
             }));
         })?;
         if let Some(entry) = entry {
-            self.note(LedgerEntry { path: to.clone(), ..entry }, to)?;
+            self.writeback.note(LedgerEntry { path: to.clone(), ..entry }, to)?;
         }
         let version = self.under_version(to)?;
         let mut state = self.cache.lock();
@@ -195,7 +194,7 @@ impl Store {
     pub(super) fn restore_entries(&self, entries: impl IntoIterator<Item = LedgerEntry>) {
         for entry in entries.into_iter().filter(|entry| self.facts(&entry.path).is_ok()) {
             let path = entry.path.clone();
-            let _ = self.note(entry, &path);
+            let _ = self.writeback.note(entry, &path);
         }
     }
 
@@ -212,18 +211,18 @@ impl Store {
                 return Ok(false);
             };
             let entry = LedgerEntry::new(&written.record, Promised::Memory);
-            self.note(LedgerEntry::removed(from), from)?;
+            self.writeback.note(LedgerEntry::removed(from), from)?;
             let unnamed = written.record.clone();
             written.record.path = to.clone();
             let later = before.closed_ns().map_or(i64::MIN, |closed_ns| closed_ns + 1);
             written.record.closed_ns = written.record.closed_ns.max(later);
-            let saved = self.save(&written.record);
+            let saved = self.writeback.save(&written.record);
             if saved.is_err() {
                 written.record = unnamed;
-                self.note(entry, from)?;
+                self.writeback.note(entry, from)?;
             }
             saved?;
-            self.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
+            self.writeback.note(LedgerEntry::new(&written.record, Promised::Memory), to)?;
             let (number, version) = (written.record.number, written.record.version());
             let mut state = self.cache.lock();
             let mut leaving = state.rename_file(number, to);

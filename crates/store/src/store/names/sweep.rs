@@ -111,7 +111,8 @@ impl Store {
     /// known; returns the removed parts.
     pub fn sweep_known(&self) -> Vec<StorePath> {
         let root = StorePath::default();
-        let written = self.ledger.entries().into_iter().filter_map(|entry| entry.path.parent());
+        let written =
+            self.writeback.ledger.entries().into_iter().filter_map(|entry| entry.path.parent());
         let folders: BTreeSet<StorePath> = written.take(FOLDERS_MAX).chain([root]).collect();
         // The command `sweep` reports parts that cannot be removed.
         let swept = folders.iter().filter_map(|folder| self.sweep_folder(folder).ok()).flatten();

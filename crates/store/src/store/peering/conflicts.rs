@@ -7,10 +7,7 @@ use std::time::Duration;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 
-use super::super::ledger::{LedgerEntry, Promised};
-use super::super::promise::WriteState;
-use super::super::record::WriteRecord;
-use super::super::writes::{PendingFile, now_ns};
+use super::super::writes::now_ns;
 use super::super::{OPERATION, Store, system};
 use crate::conflict::conflict_name;
 use crate::path::StorePath;
@@ -18,6 +15,7 @@ use crate::peers::NameLookup;
 use crate::peers::limits::REMOTE_MAX;
 use crate::peers::message::{AloneFile, FileId, LaterFile, PeerQuestion};
 use crate::under::UnderVersion;
+use crate::writeback::{LedgerEntry, PendingFile, Promised, WriteRecord, WriteState};
 
 /// Most conflict names that are tried: another process may take each of them.
 const NAMES_MAX: u32 = 1000;
@@ -205,7 +203,12 @@ impl Store {
                 .flushed
                 .get(path)
                 .is_some_and(|(id, written)| *id == file && is_same(*written)),
-            None => self.ledger.entry(path).and_then(|entry| entry.version).is_some_and(is_same),
+            None => self
+                .writeback
+                .ledger
+                .entry(path)
+                .and_then(|entry| entry.version)
+                .is_some_and(is_same),
         }
     }
 
@@ -229,7 +232,7 @@ impl Store {
             return Ok(false);
         };
         let before = written.record.replaced.replace(now);
-        self.save(&written.record).inspect_err(|_| written.record.replaced = before)?;
+        self.writeback.save(&written.record).inspect_err(|_| written.record.replaced = before)?;
         Ok(true)
     }
 
@@ -282,13 +285,13 @@ impl Store {
         };
         let before = written.record.clone();
         // If the store is killed after this, the record is under one of both names.
-        self.note(LedgerEntry::removed(&from), &from)?;
+        self.writeback.note(LedgerEntry::removed(&from), &from)?;
         (written.record.path, written.record.replaced) = (to.clone(), None);
-        self.save(&written.record).inspect_err(|_| {
+        self.writeback.save(&written.record).inspect_err(|_| {
             written.record = before;
-            let _ = self.note(LedgerEntry::new(&written.record, promised), &from);
+            let _ = self.writeback.note(LedgerEntry::new(&written.record, promised), &from);
         })?;
-        self.note(LedgerEntry::new(&written.record, promised), to)?;
+        self.writeback.note(LedgerEntry::new(&written.record, promised), to)?;
         let to_remove = self.cache.lock().rename_file(written.record.number, to);
         self.remove(&to_remove);
         Ok(())

@@ -10,13 +10,12 @@ use std::io;
 use cuesta_core::Result;
 
 use super::super::names::parts::{exchange_name, hidden_name};
-use super::super::promise::{WriteMode, WriteState};
-use super::super::record::WriteRecord;
 use super::super::writes::now_ns;
 use super::super::{Store, system};
 use crate::conflict::conflict_name;
 use crate::path::StorePath;
 use crate::under::UnderVersion;
+use crate::writeback::{WriteMode, WriteRecord, WriteState};
 
 /// Most checks of a name that other programs change all the time.
 const LOOKS_MAX: u32 = 16;
@@ -221,7 +220,7 @@ impl Store {
             replaced: Some(expected),
             synced: Some(file),
         };
-        let moved = self.save(&record).and_then(|()| self.move_recorded(from, &record));
+        let moved = self.writeback.save(&record).and_then(|()| self.move_recorded(from, &record));
         let to_remove = self.cache.lock().end_file(number);
         self.remove(&to_remove);
         moved

@@ -241,7 +241,7 @@ pub fn is_alone(folder: &Path, path: &StorePath) -> bool {
 }
 
 /// Writes a file that exists either completely or not at all, whatever happens to this process.
-pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = PartialFile::create(path)?;
     partial.write_all(bytes)?;
     partial.replace(path).map(|_| ())
