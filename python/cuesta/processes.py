@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -159,6 +161,17 @@ def identity(pid: int) -> str:
 def lives(process_identity: str) -> bool:
     """Whether the process of an `identity` still exists."""
     return identity(int(process_identity.partition(":")[0])) == process_identity
+
+
+def with_variable(matches: Callable[[bytes], bool]) -> list[int]:
+    """Return other processes of this machine with a variable `NAME=VALUE` that matches."""
+    pids = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if any(map(matches, Path(entry.path, "environ").read_bytes().split(b"\0"))):
+                    pids.append(int(entry.name))
+    return pids
 
 
 def number_space() -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cuesta import guardian
-from cuesta.processes import identity
+from cuesta.processes import identity, with_variable
 
 MARK = "CUESTA_CLUSTER"
 
@@ -31,14 +31,7 @@ def marked(value: str) -> list[int]:
     """
     wanted = f"{MARK}={value}".encode()
     parts = wanted.rstrip(b"/") + b"/"
-    pids = []
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                words = Path(entry.path, "environ").read_bytes().split(b"\0")
-                if any(word == wanted or word.startswith(parts) for word in words):
-                    pids.append(int(entry.name))
-    return pids
+    return with_variable(lambda variable: variable == wanted or variable.startswith(parts))
 
 
 def sweep(value: str, spared: Sequence[int] = ()) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cuesta import guardian
 from cuesta.guardian import Guardian
-from cuesta.processes import age_seconds, identity, lives, start_of
+from cuesta.processes import age_seconds, identity, lives, start_of, with_variable
 
 MARK = "CUESTA_MPI_LAUNCH"
 """Variable of the environment of a launcher and its ranks."""
@@ -49,18 +49,11 @@ def watch_command(mark: str) -> Guardian:
 
     def act() -> None:
         deadline = time.monotonic() + PROXY_SECONDS
-        while any(_carries(pid, carried) for pid in _processes()) and time.monotonic() < deadline:
+        while with_variable(carried.__eq__) and time.monotonic() < deadline:
             time.sleep(_PAUSE_SECONDS)
         clear(since)
 
     return guardian.start(act)
-
-
-def _carries(pid: str, variable: bytes) -> bool:
-    try:
-        return variable in Path("/proc", pid, "environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
 
 
 def watch() -> Guardian:
