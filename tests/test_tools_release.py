@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULE = ROOT / "python" / "cuesta" / "_native.abi3.so"
 
 
-def wheel(folder: Path, members: dict[str, str]) -> Path:
+def wheel(folder: Path, members: dict[str, str], stem: str = "cuesta") -> Path:
     """An archive of this content with the name of a wheel."""
-    path = folder / "cuesta-0.0.0-cp311-abi3-linux_x86_64.whl"
+    path = folder / f"{stem}-0.0.0-cp311-abi3-linux_x86_64.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in members.items():
             archive.writestr(name, text)
@@ -53,37 +53,48 @@ def test_a_wheel_without_specification_or_jars_is_refused(tmp_path: Path) -> Non
         checks.check_contents(path, checks.owner(path), checks.members(path))
 
 
+def test_a_store_without_its_jar_or_notices_is_refused(tmp_path: Path) -> None:
+    path = wheel(tmp_path, {"cuesta_store/__init__.py": ""}, "cuesta_store")
+    with pytest.raises(checks.CheckError, match=r"store.jar, .*licenses/THIRD-PARTY.txt"):
+        checks.check_contents(path, checks.owner(path), checks.members(path))
+    source = tmp_path / "cuesta_store-0.0.0.tar.gz"
+    with pytest.raises(checks.CheckError, match=r"store.jar, Cargo.lock, THIRD-PARTY.txt"):
+        checks.check_contents(source, checks.owner(source), set())
+
+
 def test_a_module_that_needs_a_newer_glibc_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "GLIBC_MAX", (2, 2))
     with pytest.raises(checks.CheckError, match="above"):
         checks.check_module("module", MODULE)
 
 
-def test_a_bill_of_materials_without_a_crate_is_refused(tmp_path: Path) -> None:
-    names = sorted(notices.names_of_module())
-    assert len(names) > 100
-    parts = [dict(zip(("name", "version"), name.split(), strict=True)) for name in names]
-    place = "cuesta-0.0.0.dist-info/sboms/a.cyclonedx.json"
-    complete = wheel(tmp_path, {place: json.dumps({"components": parts})})
-    assert checks.check_sbom(complete) == len(names)
-    lacking = wheel(tmp_path, {place: json.dumps({"components": parts[1:]})})
-    with pytest.raises(checks.CheckError, match=re.escape(names[0])):
-        checks.check_sbom(lacking)
-
-
-def test_notices_of_another_lock_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("product", notices.NATIVE, ids=lambda product: product.name)
+def test_a_bill_of_materials_without_a_crate_is_refused(
+    tmp_path: Path, product: distributions.Distribution
 ) -> None:
-    stale = tmp_path / "notices.txt"
-    text = notices.FILE.read_text()
-    stale.write_text(re.sub(r"^zstd \d.*\n", "", text, flags=re.MULTILINE))
-    monkeypatch.setattr(notices, "FILE", stale)
-    with pytest.raises(notices.StaleNotices, match=r"differ in zstd \d"):
-        notices.check()
+    names = sorted(notices.names_of_module(product))
+    assert len(names) > 50
+    parts = [dict(zip(("name", "version"), name.split(), strict=True)) for name in names]
+    place = f"{product.stem}-0.0.0.dist-info/sboms/a.cyclonedx.json"
+    complete = wheel(tmp_path, {place: json.dumps({"components": parts})}, product.stem)
+    assert checks.check_sbom(complete, product) == len(names)
+    lacking = wheel(tmp_path, {place: json.dumps({"components": parts[1:]})}, product.stem)
+    with pytest.raises(checks.CheckError, match=re.escape(names[0])):
+        checks.check_sbom(lacking, product)
+
+
+@pytest.mark.parametrize("product", notices.NATIVE, ids=lambda product: product.name)
+def test_notices_of_another_lock_are_refused(product: distributions.Distribution) -> None:
+    text = (product.folder / notices.NAME).read_text()
+    names = notices.names_of_module(product)
+    notices.check_text(text, names)
+    stale = re.sub(r"^rustix \d.*\n", "", text, flags=re.MULTILINE)
+    with pytest.raises(notices.StaleNotices, match=r"differ in rustix \d"):
+        notices.check_text(stale, names)
 
 
 def test_texts_of_libraries_in_c_are_among_the_notices() -> None:
-    text = notices.FILE.read_text()
+    text = (ROOT / notices.NAME).read_text()
     assert "liblzma-sys\n" in text
     assert "Meta Platforms" in text
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS_MAX = 300
+PROCESSORS = ("amd64", "arm64")
+"""Names that Debian has for the processors of releases."""
 
 
 class DebianError(Exception):
@@ -19,7 +21,8 @@ class DebianError(Exception):
 def unpacked(name: str, packages: Sequence[str]) -> Path:
     """The folder with the files of these packages, as below `/`. Errors: `DebianError`.
 
-    Their dependencies are named among them, or are on the system.
+    Their dependencies are named among them, or are on the system. `NAME:arm64` is a package for
+    another processor than this machine's.
     """
     place = ROOT / "build" / "debian" / name
     if place.is_dir():
@@ -29,12 +32,28 @@ def unpacked(name: str, packages: Sequence[str]) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as temporary:
         folder = Path(temporary)
-        _run(["apt-get", "-qq", "download", *packages], folder)
+        download = ["apt-get", "-qq"]
+        if any(":" in package for package in packages):
+            download += _lists_of_all_processors(place.parent / "apt")
+        _run([*download, "download", *packages], folder)
         for archive in folder.glob("*.deb"):
             _run(["dpkg-deb", "-x", archive.name, "unpacked"], folder)
         if not place.is_dir():
             (folder / "unpacked").rename(place)
     return place
+
+
+def _lists_of_all_processors(state: Path) -> list[str]:
+    """Options of `apt-get` with lists of its own, which the system's need not have.
+
+    The system's settings remain as they are.
+    """
+    (state / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    settings = {"Dir::State::Lists": f"{state}/lists", "Dir::Cache": f"{state}/cache"}
+    settings |= {"APT::Architectures": ",".join(PROCESSORS), "APT::Sandbox::User": "root"}
+    options = [word for name, text in settings.items() for word in ("-o", f"{name}={text}")]
+    _run(["apt-get", "-qq", *options, "update"], state)
+    return options
 
 
 def _run(words: list[str], folder: Path) -> None:

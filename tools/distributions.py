@@ -12,11 +12,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Distribution:
-    """A folder with a `pyproject.toml`, and whether it has a native module."""
+    """A folder with a `pyproject.toml`, and the crate of its native module where it has one."""
 
     name: str
     folder: Path
-    is_native: bool = False
+    crate: str = ""
+
+    @property
+    def is_native(self) -> bool:
+        """Whether its wheels contain a compiled module."""
+        return bool(self.crate)
 
     @property
     def stem(self) -> str:
@@ -25,9 +30,9 @@ class Distribution:
 
 
 DISTRIBUTIONS = (
-    Distribution("cuesta", ROOT, is_native=True),
+    Distribution("cuesta", ROOT, crate="cuesta-python"),
     Distribution("cuesta-lab", ROOT / "packages" / "lab"),
-    Distribution("cuesta-store", ROOT / "packages" / "store", is_native=True),
+    Distribution("cuesta-store", ROOT / "packages" / "store", crate="cuesta-store-python"),
 )
 
 

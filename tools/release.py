@@ -1,13 +1,14 @@
 """Make all files of a release in `dist/release`: what could be uploaded as it is.
 
     python tools/release.py [build] [--machines x86_64,aarch64] [--twice] [--out DIR]
-    python tools/release.py check [--out DIR]
+    python tools/release.py check|sources [--out DIR]
     python tools/release.py notices|lock|list
     python tools/release.py tag TAG
 
 `build` makes wheels for each processor, linked by zig for glibc 2.17, source archives, a bill of
 materials, notices and `SHA256SUMS`, and checks them; `--twice` builds again and
-compares the bytes. `check` checks a folder again; `notices` writes `THIRD-PARTY.txt` anew from the
+compares the bytes. `check` checks a folder again, and `sources` builds each source archive alone,
+whose wheel then has the files of the released one; `notices` writes `THIRD-PARTY.txt` anew from the
 crates; `lock` pins the tools of a release; `list` prints the distributions, and `tag` refuses a tag
 of another version than that of all files, for the workflow that publishes.
 """
@@ -20,12 +21,12 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import debian
 import distributions
-from releasing import archives, checks, notices, toolchain
+from releasing import archives, checks, notices, sources, toolchain
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "dist" / "release"
@@ -47,21 +48,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args(arguments)
     try:
-        if options.step == "build":
-            build(options.out, options.machines.split(","), twice=options.twice)
-        elif options.step == "check":
-            check(options.out)
-        elif options.step == "notices":
-            print(f"release: {notices.write()} crates in {notices.FILE.name}")
-        elif options.step == "lock":
-            toolchain.TOOLS.lock()
-        elif options.step == "list":
-            stems = [distribution.stem for distribution in distributions.DISTRIBUTIONS]
-            print(f"distributions={json.dumps(stems)}")
-        elif options.step == "tag":
-            check_tag(options.tag)
-        else:
-            parser.error(f"no step {options.step}")
+        if options.step not in STEPS:
+            parser.error(f"no step {options.step}; choose from {', '.join(STEPS)}")
+        STEPS[options.step](options)
     except (ReleaseError, checks.CheckError, debian.DebianError, notices.StaleNotices) as error:
         print(f"release: {error}", file=sys.stderr)
         return 1
@@ -70,6 +59,24 @@ def main(arguments: Sequence[str]) -> int:
         print(f"release: `{words} ...` ended with code {error.returncode}", file=sys.stderr)
         return 1
     return 0
+
+
+def check_sources(folder: Path) -> None:
+    """Build each source archive of a release alone, and run its quick tests."""
+    for line in sources.check(folder, archives.commit_time()):
+        print(f"release: {line}", flush=True)
+
+
+def write_notices() -> None:
+    """Write the notices of all distributions anew."""
+    for line in notices.write():
+        print(f"release: {line}")
+
+
+def list_distributions() -> None:
+    """Print the beginnings of the names of archives, for the workflow that publishes."""
+    stems = [distribution.stem for distribution in distributions.DISTRIBUTIONS]
+    print(f"distributions={json.dumps(stems)}")
 
 
 def build(folder: Path, machines: Sequence[str], *, twice: bool) -> None:
@@ -84,7 +91,9 @@ def build(folder: Path, machines: Sequence[str], *, twice: bool) -> None:
     if twice:
         compare(built, epoch, machines)
     write_sbom(built, folder)
-    shutil.copyfile(notices.FILE, folder / notices.FILE.name)
+    for distribution in notices.NATIVE:
+        place = folder / f"{distribution.stem}-{notices.NAME}"
+        shutil.copyfile(distribution.folder / notices.NAME, place)
     write_sums(folder)
     check(folder)
 
@@ -145,6 +154,17 @@ def digest(file: Path) -> str:
     """The SHA-256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
+
+STEPS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "build": lambda options: build(options.out, options.machines.split(","), twice=options.twice),
+    "check": lambda options: check(options.out),
+    "sources": lambda options: check_sources(options.out),
+    "notices": lambda _: write_notices(),
+    "lock": lambda _: toolchain.TOOLS.lock(),
+    "list": lambda _: list_distributions(),
+    "tag": lambda options: check_tag(options.tag),
+}
+"""Functions of the first word of the command line."""
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -22,11 +22,12 @@ def build(folder: Path, epoch: int, machines: Iterable[str]) -> list[Path]:
     targets = [target for target in TARGETS if target.machine in set(machines)]
     for distribution in DISTRIBUTIONS:
         source_archive(distribution, folder, epoch)
-        if distribution.is_native:
-            for target in targets:
-                native_wheel(distribution, target, folder, epoch)
-        else:
+        if not distribution.is_native:
             pure_wheel(distribution, folder, epoch)
+    for target in targets:
+        for distribution in DISTRIBUTIONS:
+            if distribution.is_native:
+                native_wheel(distribution, target, folder, epoch)
     return sorted(folder.iterdir())
 
 

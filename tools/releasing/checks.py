@@ -83,19 +83,21 @@ def check_file(file: Path) -> list[str]:
             raise CheckError(f"{file.name} has {len(modules)} native modules")
         module = Path(archive.extract(modules[0], temporary))
         highest = check_module(file.name, module)
-    crates = check_sbom(file)
+    crates = check_sbom(file, distribution)
     return [f"{file.name}: {size}, glibc {highest[0]}.{highest[1]}, SBOM of {crates} packages"]
 
 
 def check_contents(file: Path, distribution: Distribution, names: set[str]) -> None:
     """Refuse an archive without the files that a checkout takes from elsewhere."""
-    wanted = [*JARS.get(distribution.name, ())]
-    if distribution.name == "cuesta":
-        wanted = [*SPECIFICATION, *wanted]
-    elif file.suffix != ".whl":
-        return
-    if file.suffix != ".whl":
-        wanted = [f"python/{name}" for name in wanted] + ["Cargo.lock", notices.FILE.name]
+    wanted = [*SPECIFICATION] if distribution.name == "cuesta" else []
+    wanted += JARS.get(distribution.name, ())
+    if distribution.is_native:
+        if file.suffix == ".whl":
+            folder = "-".join(file.name.split("-")[:2])
+            wanted.append(f"{folder}.dist-info/licenses/{notices.NAME}")
+        else:
+            place = "python/" if distribution.name == "cuesta" else ""
+            wanted = [f"{place}{name}" for name in wanted] + ["Cargo.lock", notices.NAME]
     if missing := [name for name in wanted if name not in names]:
         raise CheckError(f"{file.name} lacks {', '.join(missing)}; run python3 tools/setup.py all")
 
@@ -115,11 +117,11 @@ def check_module(name: str, module: Path) -> tuple[int, int]:
     return max(versions)
 
 
-def check_sbom(file: Path) -> int:
+def check_sbom(file: Path, distribution: Distribution) -> int:
     """Return the number of packages in the bill of materials of a wheel, which has all crates."""
     document = sbom(file)
     listed = {f"{part['name']} {part['version']}" for part in document["components"]}
-    if missing := notices.names_of_module() - listed:
+    if missing := notices.names_of_module(distribution) - listed:
         raise CheckError(f"the SBOM of {file.name} lacks {', '.join(sorted(missing)[:5])}")
     return len(listed)
 

@@ -1,7 +1,8 @@
-"""Notices of what the native module contains: each crate, its licence, and the licence's text.
+"""Notices of what a native module contains: each crate, its licence, and the licence's text.
 
-The file is in version control and in every archive; `make lint` refuses one that does not name the
-crates of `Cargo.lock`. The jars of a wheel contain classes of this repository alone.
+A distribution with such a module has them in a file of its own, which is in version control and in
+its archives; `make lint` refuses one that does not name the crates of `Cargo.lock`. The jars of a
+wheel contain classes of this repository alone.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from distributions import DISTRIBUTIONS, Distribution
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-FILE = ROOT / "THIRD-PARTY.txt"
-MODULE = "cuesta-python"
-"""The crate of the native module, and the only one that is linked into an archive."""
+NAME = "THIRD-PARTY.txt"
+NATIVE = tuple(distribution for distribution in DISTRIBUTIONS if distribution.is_native)
+"""Distributions with a module that crates are linked into."""
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 
 _TEXTS = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)([._-].*)?$", re.IGNORECASE)
@@ -25,7 +28,7 @@ _C_SOURCES = ("zstd/LICENSE", "xz/COPYING", "xz/COPYING.0BSD")
 """Texts of the C libraries that crates contain; those of programs that no crate links apart."""
 _OURS = "Apache-2.0"
 _HEAD = """\
-Cuesta contains the software below, in the native module of its wheels. Written by
+{name} contains the software below, in the native module of its wheels. Written by
 `python tools/release.py notices` from Cargo.lock and the sources of the crates. Whatever may be
 used under Apache-2.0 is: its text is in the file LICENSE, and only notices follow.
 
@@ -47,31 +50,43 @@ class Crate:
     folder: Path
 
 
-def write() -> int:
-    """Write the notices anew; return the number of crates."""
-    crates = crates_of_module()
-    FILE.write_text(text_of(crates), encoding="utf-8")
-    return len(crates)
+def write() -> list[str]:
+    """Write the notices of all distributions anew; return what each has, a line each."""
+    lines = []
+    for distribution in NATIVE:
+        crates = crates_of_module(distribution)
+        file = distribution.folder / NAME
+        file.write_text(text_of(distribution.name, crates), encoding="utf-8")
+        lines.append(f"{len(crates)} crates in {file.relative_to(ROOT)}")
+    return lines
 
 
 def check() -> int:
-    """Return the number of crates in the notices. Errors: `StaleNotices`."""
-    listed = {(match[1], match[2]) for match in _LISTED.finditer(FILE.read_text(encoding="utf-8"))}
-    wanted = {tuple(name.split()) for name in names_of_module()}
+    """Return the number of crates in the notices of any module. Errors: `StaleNotices`."""
+    names: set[str] = set()
+    for distribution in NATIVE:
+        wanted = names_of_module(distribution)
+        check_text((distribution.folder / NAME).read_text(encoding="utf-8"), wanted)
+        names |= wanted
+    return len(names)
+
+
+def check_text(text: str, wanted: set[str]) -> None:
+    """Refuse notices of other crates than these. Errors: `StaleNotices`."""
+    listed = {f"{match[1]} {match[2]}" for match in _LISTED.finditer(text)}
     if listed != wanted:
-        names = ", ".join(" ".join(crate) for crate in sorted(listed ^ wanted)[:5])
+        names = ", ".join(sorted(listed ^ wanted)[:5])
         raise StaleNotices(
-            f"{FILE.name} and Cargo.lock differ in {names}; run python tools/release.py notices"
+            f"{NAME} and Cargo.lock differ in {names}; run python tools/release.py notices"
         )
-    return len(listed)
 
 
-def names_of_module() -> set[str]:
-    """Names and versions of the crates that the module contains, on any of its processors."""
+def names_of_module(distribution: Distribution) -> set[str]:
+    """Names and versions of the crates that a module contains, on any of its processors."""
     names: set[str] = set()
     for target in TARGETS:
-        words = ["cargo", "tree", "--locked", "--offline", "-p", MODULE, "--edges", "normal"]
-        words += ["--prefix", "none", "--format", "{p}", "--target", target]
+        words = ["cargo", "tree", "--locked", "--offline", "-p", distribution.crate]
+        words += ["--edges", "normal", "--prefix", "none", "--format", "{p}", "--target", target]
         done = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
         for line in filter(None, done.stdout.splitlines()):
             name, version, *rest = line.split()
@@ -81,9 +96,9 @@ def names_of_module() -> set[str]:
     return names
 
 
-def crates_of_module() -> list[Crate]:
-    """The crates that the module contains, by name."""
-    names = names_of_module()
+def crates_of_module(distribution: Distribution) -> list[Crate]:
+    """The crates that a module contains, by name."""
+    names = names_of_module(distribution)
     words = ["cargo", "metadata", "--locked", "--offline", "--format-version", "1"]
     done = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     crates = [
@@ -99,14 +114,14 @@ def crates_of_module() -> list[Crate]:
     return sorted(crates, key=lambda crate: (crate.name, crate.version))
 
 
-def text_of(crates: list[Crate]) -> str:
+def text_of(name: str, crates: list[Crate]) -> str:
     """The notices: all crates with their licences, then each text once with those it belongs to."""
     holders: dict[str, list[str]] = {}
     for crate in crates:
         for text in texts(crate):
             holders.setdefault(text, []).append(crate.name)
     listed = "".join(f"{crate.name} {crate.version}: {crate.licence}\n" for crate in crates)
-    parts = [_HEAD + listed]
+    parts = [_HEAD.format(name=name) + listed]
     for text, names in holders.items():
         parts.append(f"{'-' * 100}\n{_wrapped(names)}\n\n{text}")
     return "\n".join(parts)
