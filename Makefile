@@ -1,5 +1,5 @@
 .PHONY: help demo cluster-demo test test-engines test-site lint soak fuzz sanitize mutants faults
-.PHONY: build wheel release bench-smoke bench docs rust-docs clean
+.PHONY: build wheel release images recipes bench-smoke bench docs rust-docs clean
 
 help:         ## list the targets
 	@sed -n 's/^\([a-z-]*:.*\)##/\1/p' Makefile
@@ -31,6 +31,10 @@ wheel:        ## dist/*.whl, tried in an empty environment without a compiler
 	@python3 tools/setup.py all && .venv/bin/python tools/wheel.py
 release:      ## dist/release: wheels, source archives, notices, sums, checked, for an index
 	@python3 tools/setup.py all && .venv/bin/python tools/release.py
+images:       ## dist/images: a container image of the wheels of dist/release, tried
+	@python3 tools/setup.py build && .venv/bin/python tools/images.py
+recipes:      ## dist/recipes: those of conda, EasyBuild and Spack, with the sums of dist/release
+	@python3 tools/setup.py venv && .venv/bin/python tools/recipes.py
 bench-smoke:  ## every bench at a size of seconds
 	@python3 tools/setup.py all && .venv/bin/python bench/run.py --smoke
 bench:        ## every bench at its real size, some seven hours on a quiet machine
