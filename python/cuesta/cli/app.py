@@ -13,13 +13,16 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from cuesta import python_path, ranks
-from cuesta.cli import plain, streams, verbosity
+from cuesta import __version__, python_path, ranks
+from cuesta.cli import streams, verbosity
 from cuesta.errors import CuestaError, Defect, EngineError
 from cuesta.machine import raise_limit_of_files
 from cuesta.untrusted import single_line
 
 _HELP = frozenset(("--help", "-h"))
+VERSION = "--version"
+COMPLETION = "_CUESTA_COMPLETE"
+"""A variable of shells that complete a command line."""
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -91,6 +94,12 @@ def _defect(error: BaseException) -> int:
 
 def _run(arguments: Sequence[str]) -> object:
     """Run a command and return its result; Typer is imported where it is needed."""
+    if list(arguments) == [VERSION] and COMPLETION not in os.environ:
+        sys.stdout.write(f"cuesta {__version__}\n")
+        return None
+    # The version needs no workload and no option of any.
+    from cuesta.cli import plain
+
     command = plain.command(arguments)
     if command is not None:
         return command()

@@ -1,4 +1,4 @@
-"""Reads plain command lines of `run` or `compare`, and `--version`, in a twentieth of Typer's time.
+"""Reads plain command lines of `run` or `compare` in a twentieth of Typer's time.
 
 Typer reads all others (help, completion, an unknown word, a value that does not fit), so that one
 place explains and refuses.
@@ -7,19 +7,16 @@ place explains and refuses.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from cuesta import __version__
 from cuesta.api.declared import Option
 from cuesta.api.options import inputs_required, make_command, options
 from cuesta.trial import STANDARD_INPUT
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
-VERSION = "--version"
 COMMANDS = ("run", "compare")
 """Modules of this package with an `ENGINES` option and a `body`."""
 
@@ -28,8 +25,6 @@ def command(arguments: Sequence[str]) -> Callable[[], None] | None:
     """Return the call of the command line, or None where it is not plain."""
     if "_CUESTA_COMPLETE" in os.environ:
         return None
-    if list(arguments) == [VERSION]:
-        return _print_version
     if len(arguments) < 3:
         return None
     name, workload_name, *words = arguments
@@ -41,10 +36,6 @@ def command(arguments: Sequence[str]) -> Callable[[], None] | None:
     if values is None or (inputs_required(workload) and not values["inputs"]):
         return None
     return partial(make_command(workload, module.ENGINES, module.body), **values)
-
-
-def _print_version() -> None:
-    sys.stdout.write(f"cuesta {__version__}\n")
 
 
 def parse(known: Sequence[Option], words: Sequence[str]) -> dict[str, Any] | None:
