@@ -47,7 +47,8 @@ EMPTY = (
 PREFIX = "opt/cuesta"
 INSTALL = f"""\
 python3 -m venv --without-pip /{PREFIX}
-/{PREFIX}/bin/python /srv/wheels/pip-*.whl/pip install --quiet --no-index --no-compile \\
+set -- /srv/wheels/pip-*.whl
+/{PREFIX}/bin/python "$1/pip" install --quiet --no-index --no-compile \\
     --find-links /srv/wheels cuesta
 /{PREFIX}/bin/python -m compileall -q --invalidation-mode unchecked-hash /{PREFIX}/lib
 """
@@ -186,7 +187,9 @@ def labels() -> dict[str, str]:
 
 def check(out: Path) -> None:
     """Run the image as a stranger's cluster would. Errors: `ImageError`, `CalledProcessError`."""
-    (archive,) = out.glob("*.oci.tar")
+    archive = out / f"cuesta-{distributions.version()}.oci.tar"
+    if not archive.is_file():
+        raise ImageError(f"there is no {archive}; run tools/images.py build")
     if (out / release.SUMS).read_text(encoding="utf-8") != release.sums_of(out):
         raise ImageError(f"{out / release.SUMS} does not have the sums of its files")
     umoci = debian.unpacked("umoci", ["umoci"]) / "usr" / "bin" / "umoci"
