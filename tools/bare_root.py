@@ -32,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("python3-minimal", "python3-venv", "ca-certificates")
 PROGRAMS = ("golden.py", "science.py")
 DATASETS = ("nci60", "ecoli")
+CHROOT = 'mount -t proc proc "$0/proc"; exec chroot "$0" "$@"'
+"""A root without `/proc` is no system that anyone has."""
 PYTHON = "/srv/venv/bin/python"
 INSTALL = (
     "venv/bin/pip install --quiet --no-index --find-links wheels cuesta cuesta-lab cuesta-store"
@@ -76,7 +78,7 @@ def attempt(root: Path, suite: str, machine: str, out: Path) -> str:
     for name in PROGRAMS:
         shutil.copyfile(ROOT / "tools" / "releasing" / name, work / name)
     roots.collect_wheels(work / "wheels", out, DISTRIBUTIONS, machine, roots.PYTHONS[suite])
-    inside = ["unshare", "--net", "chroot", str(root)]
+    inside = ["unshare", "--net", "--mount", "sh", "-ec", CHROOT, str(root)]
     if not roots.is_native(machine):
         return emulated(work, inside, suite, machine)
     for name in DATASETS:
