@@ -117,6 +117,7 @@ def test_an_empty_answer_ends_with_the_reason(tmp_path: Path) -> None:
     points.write_text("1 1\n2 2\n" * 30)
     for words, expected in (
         (("correlate", str(matrix)), "0 pairs: 3 samples, fewer than --min-samples 30"),
+        (("correlate", str(matrix), "--min-samples", "3", "--top", "99"), "36 pairs: that are all"),
         (("kmeans", str(points), "--clusters", "5"), "3 of 5 clusters are empty"),
     ):
         done = cuesta("run", *words, "-o", out, "--overwrite")
@@ -137,3 +138,10 @@ def test_a_question_below_the_threshold_of_its_input_is_remarked(tmp_path: Path)
     above = cuesta("run", "communities", f"{tmp_path}/pairs", "--min-abs-score", "0.8", "-o", out,
                    "--overwrite")  # fmt: skip
     assert "by its record" not in above.stdout
+    top = ["--min-samples", "5", "--top", "20", "-o", f"{tmp_path}/top"]
+    assert cuesta("run", "correlate", str(matrix), *top).returncode == 0
+    lines = (tmp_path / "top" / "pairs.txt").read_text().splitlines()
+    least = min(abs(float(line.split("\t")[9])) for line in lines)
+    below = cuesta("run", "degrees", f"{tmp_path}/top", "--min-abs-score", "0.1", "-o", out,
+                   "--overwrite")  # fmt: skip
+    assert f"at least {least:g}, by its record" in last_line(below)

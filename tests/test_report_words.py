@@ -31,6 +31,11 @@ from cuesta.workloads.question import question, short_name
             "Which genes of a.txt are correlated (Pearson) over at least 30 common samples, with "
             "an absolute score of at least 0.7?",
         ),
+        (
+            "correlate",
+            {"method": "bicor", "top": 5000, "min_abs_score": 0.0},
+            "Which 5,000 pairs of genes of a.txt are correlated most (Bicor)?",
+        ),
         ("sort", {}, "How long does it take to sort the records of a.txt?"),
         ("kmeans", {"clusters": 10}, "Which points of a.txt belong together, in 10 clusters?"),
         (

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_out_of_reach_counts_nothing_and_a_missing_one_neither() {
+    fn values_that_are_out_of_reach_or_missing_count_nothing() {
         // Median 3, deviations 2 1 0 1 97, their median 1.
         let deviations = column(&[1.0, 2.0, 3.0, f64::NAN, 4.0, 100.0], 1.0).unwrap();
         let weighted = |d: f64| d * (1.0 - (d / 9.0) * (d / 9.0)).powi(2);
@@ -116,9 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_doubles_and_the_largest_ones_keep_their_order() {
-        let one = 1.0 + f64::EPSILON;
-        let deviations = column(&[1.0, one, 1.0, one], 1.0).unwrap();
+    fn neighbouring_doubles_and_the_largest_doubles_keep_their_order() {
+        let next = 1.0 + f64::EPSILON;
+        let deviations = column(&[1.0, next, 1.0, next], 1.0).unwrap();
         assert!(deviations[0] < 0.0 && deviations[1] == -deviations[0], "{deviations:?}");
         let deviations = column(&[f64::MAX, -f64::MAX, 1.0, 2.0, 3.0], 1.0).unwrap();
         assert_eq!(&deviations[..2], &[0.0, 0.0]);

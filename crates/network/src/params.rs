@@ -42,6 +42,9 @@ pub enum GraphFormat {
     Graphml,
 }
 
+/// Largest number of strongest pairs: a leader holds them in memory.
+pub const TOP_MAX: u64 = 10_000_000;
+
 /// Format of the output of `correlate`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -57,10 +60,15 @@ pub enum Format {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct CorrelateParams {
-    /// Pearson's or Spearman's correlation.
+    /// Score of a pair.
     pub method: Correlation,
+    /// Largest part of the samples on either side of the median that may be outliers, 0 to 1; for
+    /// bicor.
+    pub max_p_outliers: f64,
     /// Minimum absolute score, 0 to 1.
     pub min_abs_score: f64,
+    /// Number of pairs with the largest |score| that are kept, 1 to [`TOP_MAX`]; all by default.
+    pub top: Option<u64>,
     /// Minimum number of common samples of a scored pair, 2 to [`correlate::SAMPLES_MAX`].
     pub min_samples: usize,
     /// Format of the output.
@@ -81,7 +89,9 @@ impl Default for CorrelateParams {
     fn default() -> Self {
         Self {
             method: Correlation::Pearson,
+            max_p_outliers: 1.0,
             min_abs_score: 0.0,
+            top: None,
             min_samples: 30,
             format: Format::Text,
             missing: None,
@@ -98,6 +108,9 @@ impl CorrelateParams {
     /// # Errors
     /// `Input` naming the parameter, its value and its range.
     pub fn check(&self) -> Result<()> {
+        if let Some(top) = self.top.filter(|top| !(1..=TOP_MAX).contains(top)) {
+            return Err(Error::input("arguments", format!("--top is {top}, give 1 to {TOP_MAX}")));
+        }
         self.kernel().check()
     }
 
@@ -118,6 +131,9 @@ impl CorrelateParams {
         let method = match self.method {
             Correlation::Pearson => correlate::CorrelationMethod::Pearson,
             Correlation::Spearman => correlate::CorrelationMethod::Spearman,
+            Correlation::Bicor => {
+                correlate::CorrelationMethod::Bicor { max_outliers: self.max_p_outliers }
+            }
         };
         let (min_abs_score, min_samples) = (self.min_abs_score, self.min_samples);
         correlate::Params { method, min_abs_score, min_samples }
@@ -133,6 +149,8 @@ pub enum Correlation {
     Pearson,
     /// Spearman's correlation of ranks.
     Spearman,
+    /// Biweight midcorrelation.
+    Bicor,
 }
 
 /// Parameters of `load`.

@@ -33,12 +33,13 @@ fn text_and_pair_matrix_have_the_same_digest_for_any_threads_and_memory() {
     let workspace = Workspace::new();
     for missing in [0.0, 0.1] {
         let input = make(&workspace, missing);
-        for method in ["pearson", "spearman"] {
+        for method in ["pearson", "spearman", "bicor"] {
             for min_abs_score in [0.0, 0.5] {
                 let mut digests = Vec::new();
                 for (format, threads) in [("text", 1), ("text", 3), ("pairs", 2)] {
                     let parameters = json!({ "method": method, "format": format,
-                        "min_abs_score": min_abs_score, "min_samples": 10 });
+                        "min_abs_score": min_abs_score, "min_samples": 10,
+                        "max_p_outliers": 0.1 });
                     let mut request = workspace.request(&[&input], parameters);
                     request.threads = threads;
                     digests.push(run_and_verify("correlate", &request).1.digest);
@@ -102,4 +103,117 @@ fn a_band_that_does_not_fit_is_refused() {
     let request = workspace.request(&[&input, &input], json!({}));
     let error = run_only("correlate", &request).unwrap_err();
     assert!(error.message().contains("takes one matrix"), "{}", error.message());
+}
+
+/// Genes and |score| of the lines of an answer, strongest first, equal ones by gene numbers.
+fn ranked(text: &str) -> Vec<(std::cmp::Reverse<u64>, u32, u32, &str)> {
+    let of_line = |line| {
+        let fields: Vec<&str> = str::split(line, '\t').collect();
+        let size = fields[9].trim_start_matches('-').replace('.', "").parse().unwrap();
+        (std::cmp::Reverse(size), fields[0].parse().unwrap(), fields[1].parse().unwrap(), line)
+    };
+    let mut rows: Vec<_> = text.lines().map(of_line).collect();
+    rows.sort_unstable();
+    rows
+}
+
+#[test]
+fn the_strongest_pairs_are_those_of_all_pairs_in_either_format() {
+    let workspace = Workspace::new();
+    for (missing, method) in [(0.0, "pearson"), (0.1, "spearman"), (0.1, "bicor")] {
+        let input = make(&workspace, missing);
+        let parameters = |top: Option<u64>, least, format| {
+            json!({ "method": method, "min_samples": 10, "top": top, "min_abs_score": least,
+                    "format": format })
+        };
+        let all = workspace.request(&[&input], parameters(None, 0.0, "text"));
+        run_and_verify("correlate", &all);
+        let all = fs::read_to_string(all.output.join("pairs.txt")).unwrap();
+        let ranked = ranked(&all);
+        let strong = ranked.iter().filter(|row| row.0.0 >= 300_000).count();
+        for (top, least) in [(1, 0.0), (50, 0.0), (2000, 0.0), (50, 0.3), (7000, 0.3), (9000, 0.0)]
+        {
+            let count = if least > 0.0 { strong } else { ranked.len() };
+            let chosen: std::collections::HashSet<&str> =
+                ranked[..count.min(top)].iter().map(|row| row.3).collect();
+            let expected: String = all
+                .lines()
+                .filter(|line| chosen.contains(line))
+                .map(|l| format!("{l}\n"))
+                .collect();
+            let mut digests = Vec::new();
+            for (threads, format) in [(1, "text"), (3, "text"), (2, "pairs")] {
+                let parameters = parameters(Some(top as u64), least, format);
+                let mut request = workspace.request(&[&input], parameters);
+                request.threads = threads;
+                let (response, verdict) = run_and_verify("correlate", &request);
+                assert_eq!(response.counts["rows_kept"], chosen.len() as u64);
+                digests.push(verdict.digest);
+                if format == "text" {
+                    let text = fs::read_to_string(request.output.join("pairs.txt")).unwrap();
+                    assert!(text == expected, "{method} {top} {least}");
+                }
+            }
+            assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{method} {digests:?}");
+        }
+    }
+}
+
+#[test]
+fn a_weaker_pair_in_place_of_a_stronger_pair_is_detected() {
+    let workspace = Workspace::new();
+    let input = make(&workspace, 0.05);
+    let answers = [None, Some(100u64)].map(|top| {
+        let parameters = json!({ "min_samples": 5, "top": top });
+        let request = workspace.request(&[&input], parameters);
+        run_and_verify("correlate", &request);
+        request
+    });
+    let [all, text] = [0, 1]
+        .map(|answer: usize| fs::read_to_string(answers[answer].output.join("pairs.txt")).unwrap());
+    let ranked = ranked(&all);
+    let in_order = |numbers: &[usize]| {
+        let mut rows: Vec<_> = numbers.iter().map(|&n| (ranked[n].1, ranked[n].2, n)).collect();
+        rows.sort_unstable();
+        rows.iter().map(|row| format!("{}\n", ranked[row.2].3)).collect::<String>()
+    };
+    let strongest: Vec<usize> = (0..100).collect();
+    assert_eq!(in_order(&strongest), text);
+    let request = &answers[1];
+    let verified = |text: String| {
+        fs::write(request.output.join("pairs.txt"), text).unwrap();
+        verify("correlate", request, &Progress::default()).unwrap().verified
+    };
+    for wrong in [
+        [&strongest[1..], &[100]].concat(),
+        [&strongest[..99], &[150]].concat(),
+        strongest[1..].to_vec(),
+        (0..101).collect(),
+    ] {
+        assert!(!verified(in_order(&wrong)), "{wrong:?}");
+    }
+    assert!(verified(text));
+    let request = workspace.request(&[&input], json!({ "top": 0 }));
+    let error = run_only("correlate", &request).unwrap_err();
+    assert!(error.message().contains("--top is 0"), "{}", error.message());
+}
+
+#[test]
+fn equal_scores_go_by_gene_numbers_and_another_order_is_detected() {
+    let workspace = Workspace::new();
+    let row = |gene: usize| format!("g{gene}\t1\t2\t{}\t7\t5\n", gene % 2 + 3);
+    let input = workspace.write("ties.txt", (0..6).map(row).collect::<String>());
+    // Genes of the same parity are equal: six pairs with the score 1.
+    let parameters = json!({ "min_samples": 2, "top": 3, "header": "absent" });
+    let request = workspace.request(&[&input], parameters);
+    run_and_verify("correlate", &request);
+    let answer = request.output.join("pairs.txt");
+    let text = fs::read_to_string(&answer).unwrap();
+    let pairs: Vec<String> =
+        text.lines().map(|line| line.split('\t').take(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(pairs, ["3 1", "4 2", "5 1"]);
+    let wrong = text.replacen("5\t1\t1", "5\t3\t1", 1);
+    assert_ne!(wrong, text);
+    fs::write(&answer, wrong).unwrap();
+    assert!(!verify("correlate", &request, &Progress::default()).unwrap().verified);
 }

@@ -304,20 +304,27 @@ fn matrix(genes: u64, samples: u64, missing: u64) -> String {
 fn any_tasks_correlate_as_natively() {
     let workspace = Workspace::new();
     let input = workspace.write("m.txt", matrix(150, 40, 50));
-    for (method, min_abs_score) in [("pearson", 0.0), ("spearman", 0.2), ("pearson", 1.0)] {
-        let parameters =
-            json!({ "method": method, "min_abs_score": min_abs_score, "header": "absent" });
-        let request = workspace.request(&[&input], parameters);
+    for mut parameters in [
+        json!({ "method": "pearson" }),
+        json!({ "method": "spearman", "min_abs_score": 0.2 }),
+        json!({ "method": "bicor", "min_abs_score": 0.3, "max_p_outliers": 0.1 }),
+        json!({ "method": "pearson", "min_abs_score": 1.0 }),
+        json!({ "method": "pearson", "top": 1 }),
+        json!({ "method": "spearman", "top": 500, "format": "pairs" }),
+        json!({ "method": "bicor", "top": 1_000_000 }),
+    ] {
+        parameters["header"] = json!("absent");
+        let request = workspace.request(&[&input], parameters.clone());
         for tasks in [1, 2, 5, 30] {
             let [native, in_rounds] = both("correlate", &request, || {
                 at_random("correlate", &request, resources(Some(tasks), None), tasks as u64)
             });
             assert_eq!(native.0, in_rounds.0);
-            assert!(native.1 == in_rounds.1, "{method} in {tasks} tasks");
+            assert!(native.1 == in_rounds.1, "{parameters} in {tasks} tasks");
         }
         let [native, in_rounds] =
             both("correlate", &request, || on_ranks("correlate", &request, 3));
-        assert!(native == in_rounds, "{method} on ranks");
+        assert!(native == in_rounds, "{parameters} on ranks");
     }
 }
 

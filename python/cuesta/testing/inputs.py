@@ -57,7 +57,7 @@ def _matrix(chance: random.Random, folder: Path, _: str) -> _Made:
     shape = {"genes": chance.randrange(2, 70), "samples": chance.randrange(12, 60)}
     shape |= {"modules": 3, "seed": chance.randrange(1 << 30)}
     _make(folder, "matrix.txt", "matrix", missing=chance.choice([0.0, 0.2]), **shape)
-    method = chance.choice(["pearson", "spearman"])
+    method = chance.choice(["pearson", "spearman", "bicor"])
     parameters = {"method": method, "min_abs_score": 0.1, "min_samples": 5}
     return ["matrix.txt"], parameters | {"format": chance.choice(["text", "pairs"])}
 

@@ -84,6 +84,8 @@ def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> It
         yield "0 pairs: no two genes vary over the samples that both have"
     elif kept == 0:
         yield f"0 pairs: no |score| reaches --min-abs-score {parameters.get('min_abs_score')}"
+    elif kept < (_integer(parameters.get("top")) or 0):
+        yield f"{number}: that are all, fewer than --top {parameters.get('top')}"
     elif 2 * (few + undefined) > pairs:
         yield (
             f"{number}: {few:,} of {pairs:,} have fewer than --min-samples {least} samples in "
@@ -133,6 +135,7 @@ def _cut_of(path: Path, depth: int) -> float:
             if record["workload"] not in ("correlate", "scan", "load"):
                 return 0.0
             cut = _number(record["parameters"].get("min_abs_score")) or 0.0
+            cut = max(cut, record["answer"]["counts"].get("least_millionths", 0) / 1e6)
             inputs = [str(row["path"]) for row in record["inputs"]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
@@ -140,6 +143,10 @@ def _cut_of(path: Path, depth: int) -> float:
         before_it = [_cut_of(Path(place), depth - 1) for place in local]
         return max([cut, *before_it] if record["workload"] != "correlate" else [cut])
     return 0.0
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _number(value: object) -> float | None:

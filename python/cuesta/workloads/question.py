@@ -102,6 +102,11 @@ def _correlate(first: str, parameters: Mapping[str, object], condition: str) -> 
     by = f" ({method})" if method else ""
     minimum = _number(parameters, "min_samples", "min_common_samples")
     samples = f" over at least {_plain(minimum)} common samples" if minimum > 1 else ""
+    if top := _number(parameters, "top"):
+        pairs = f"{top:,.0f} pairs of genes" if top > 1 else "pair of genes"
+        verb = "are" if top > 1 else "is"
+        which = f", with {condition}" if condition else ""
+        return f"Which {pairs} of {first} {verb} correlated most{by}{samples}{which}?"
     if condition:
         return f"Which genes of {first} are correlated{by}{samples}, with {condition}?"
     return f"How are the genes of {first} correlated{by}{samples}?"

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use super::parts;
 use super::pieces::{self, JoinPieces};
-use crate::kernel::correlate::{Counts, bands};
+use crate::kernel::correlate::{Counts, StrongestPairs, bands};
 use crate::params::{CorrelateParams, Format};
 use crate::run::correlate::{
-    estimate, folder_bytes, pairs_in, pairs_options, parse, report, write_genes, write_piece,
-    write_rows,
+    estimate, folder_bytes, pairs_in, pairs_options, parse, report, strongest, write_genes,
+    write_piece, write_rows,
 };
 use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
@@ -39,6 +39,19 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
         let shape = (matrix.genes.len(), matrix.samples.len());
         estimate::check_space(output, &matrix, &params)?;
         let count = resources.tasks.unwrap_or(resources.slots);
+        if params.top.is_some() {
+            let _lease = strongest::reserve(&context, &params, shape.0)?;
+            let plan = plan(FindStrongest, row_ranges(shape.0, count), shape);
+            let (counts, strongest) = rounds.combined(plan, &mut response)?.unwrap_or_default();
+            let pairs = strongest.into_pairs();
+            let bytes = timed(&mut response, "write", || {
+                let bytes = strongest::write(&context, &params, &matrix, &pairs)?;
+                Ok((bytes, bytes, 0))
+            })?;
+            let counts = Counts { selected: pairs.len() as u64, ..counts };
+            report(shape, counts, bytes, &mut response);
+            return Ok(response);
+        }
         let (counts, bytes) = match params.format {
             Format::Text => {
                 write_genes(&context, &matrix)?;
@@ -73,11 +86,14 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
 pub fn work(request: &Request) -> Result<Box<dyn Worker>> {
     params(request)?;
     let worker = OperationWorker::new(request, ());
-    Ok(worker.with::<WriteText>().with::<WritePieces>().with::<JoinPieces>().boxed())
+    let worker = worker.with::<WriteText>().with::<WritePieces>().with::<JoinPieces>();
+    Ok(worker.with::<FindStrongest>().boxed())
 }
 
 fn params(request: &Request) -> Result<CorrelateParams> {
-    parameters(&request.parameters)
+    let params: CorrelateParams = parameters(&request.parameters)?;
+    params.check()?;
+    Ok(params)
 }
 
 /// Plans the round that multiplies.
@@ -150,6 +166,28 @@ impl Operation for WritePieces {
     fn task(self, ranks: Range<u64>, context: TaskContext<'_, ()>) -> TaskOutcome<Self> {
         let job = context.job();
         write_piece(&job, &job.parameters()?, &ranks, &self.0).map(TaskResult::Output)
+    }
+}
+
+/// Finds the strongest pairs of a range of rows.
+#[derive(Serialize, Deserialize)]
+struct FindStrongest;
+
+impl Operation for FindStrongest {
+    const NAME: &'static str = "strongest";
+    type State = ();
+    type Input = Range<usize>;
+    type Output = (Counts, StrongestPairs);
+
+    fn task(self, rows: Range<usize>, context: TaskContext<'_, ()>) -> TaskOutcome<Self> {
+        let job = context.job();
+        strongest::in_rows(&job, &job.parameters()?, &rows).map(TaskResult::Output)
+    }
+
+    fn combine(left: Self::Output, right: Self::Output) -> Result<Self::Output> {
+        let mut counts = left.0;
+        counts += right.0;
+        Ok((counts, left.1.merge(right.1)))
     }
 }
 

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use cuesta_core::Result;
-use cuesta_core::cpu::fastest;
 use cuesta_core::fingerprint::Key;
-use cuesta_core::fixed::{self, Micro};
+use cuesta_core::fixed::Micro;
 use cuesta_core::job::{Context, Verdict};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::ExpressionMatrix;
@@ -16,6 +15,8 @@ use cuesta_input::pair_matrix::{MaskKind, Need, PairMatrix, pack_flags, rank_of}
 use cuesta_input::row::Row;
 use cuesta_runtime::parallel::{self, lock};
 
+use super::columns::{ColumnForm, dot};
+use super::cut::Cut;
 use super::load::audited;
 use super::products::{BLOCK, Rows};
 use super::rows::{RowScan, announce};
@@ -24,16 +25,13 @@ use super::text::line::{Notation, WrittenRow};
 use super::wanted::Wanted;
 use super::{judge, names, refused};
 use crate::kernel::correlate::Match;
-use crate::params::{CorrelateParams, Correlation, Format};
+use crate::params::{CorrelateParams, Format};
 use crate::run::correlate::{Mask, read, row_of};
 use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
 
 const METHOD: &str = "every pair of genes computed again, tile by tile, in double precision; these \
                       rows and those of the answer have the same keyed fingerprints";
-/// Distance of a score from the true value, in millionths, up to which the answer's rounding is
-/// accepted: the order of a sum may decide how a score near half a millionth is rounded.
-const ROUNDING: f64 = 0.5 + 1e-3;
 /// Bytes of a row of the answer in memory.
 const ROW_BYTES: u64 = 32;
 /// Genes that a thread prepares at a time.
@@ -71,7 +69,8 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
     let genes = matrix.genes.len() as u64;
     let memory_bytes = (context.budget.limit_bytes() / 4).max(1);
     let passes = (summary.count * ROW_BYTES).div_ceil(memory_bytes).max(1);
-    let plain = Plain::new(&matrix, &params, context.request.threads)?;
+    let cut = Cut::of(context, &params, (&answer, summary.count))?;
+    let plain = Plain::new(&matrix, (&params, cut), context.request.threads)?;
     let (samples, pairs_in) = (matrix.samples.len() as u64, pairs_of(genes as u32));
     context.progress.expect(samples * pairs_in);
     let mut expected = RowSummary::default();
@@ -88,6 +87,10 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
         .require(summary.other_notation.rows() == 0, "a number is not written as KINC writes it");
     if let Some(pairs) = pairs {
         verdict.require(describes(&pairs, &matrix)?, "its names or masks are not the matrix's");
+    }
+    if let Some(top) = params.top {
+        verdict.require(summary.count <= top, "it has more pairs than --top");
+        verdict.counts.extend(cut.of_weakest().map(|least| ("least_millionths", least)));
     }
     verdict.counts.insert("rows", summary.count);
     let verdict = verdict.covers(&[name]);
@@ -170,9 +173,9 @@ struct Task<'a> {
 struct Plain<'a> {
     matrix: &'a ExpressionMatrix,
     masks: Mask,
-    spearman: bool,
+    form: ColumnForm,
     min_samples: usize,
-    min_abs: Micro,
+    cut: Cut,
     /// Centred and scaled values of the genes that vary and have no missing values; zeros for all
     /// further genes.
     units: Rows,
@@ -181,8 +184,12 @@ struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    fn new(matrix: &'a ExpressionMatrix, params: &CorrelateParams, threads: usize) -> Result<Self> {
-        let spearman = params.method == Correlation::Spearman;
+    fn new(
+        matrix: &'a ExpressionMatrix,
+        (params, cut): (&CorrelateParams, Cut),
+        threads: usize,
+    ) -> Result<Self> {
+        let form = ColumnForm::of(params);
         let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
         let mut units = Rows::zeros(genes, samples);
         let mut is_unit = vec![false; genes];
@@ -197,8 +204,8 @@ impl<'a> Plain<'a> {
                 if values.iter().any(|value| value.is_nan()) {
                     continue;
                 }
-                if let Some(unit) = unit(if spearman { ranks(values) } else { values.to_vec() }) {
-                    row[..samples].copy_from_slice(&unit);
+                if let Some(column) = form.column(values) {
+                    row[..samples].copy_from_slice(&column);
                     *is_unit = true;
                 }
             }
@@ -209,9 +216,9 @@ impl<'a> Plain<'a> {
         Ok(Self {
             matrix,
             masks: Mask::of(matrix),
-            spearman,
+            form,
             min_samples: params.min_samples,
-            min_abs: fixed::lower_bound(params.min_abs_score),
+            cut,
             units,
             is_unit,
         })
@@ -278,7 +285,8 @@ impl<'a> Plain<'a> {
                         row.1
                     });
                     let exact = self.score((gene, second_gene), product);
-                    let Some(micro) = exact.and_then(|exact| self.expected(exact * 1e6, micro))
+                    let Some(micro) =
+                        exact.and_then(|exact| self.cut.expected(rank, exact * 1e6, micro))
                     else {
                         continue;
                     };
@@ -289,20 +297,6 @@ impl<'a> Plain<'a> {
                     summary.add(task.key, &WrittenRow { row, notation: Notation::Canonical });
                 }
             }
-        }
-    }
-
-    /// Returns the score that the answer must have, in millionths, if any; if rounding may go
-    /// either way, the score of the answer is accepted.
-    #[inline(always)]
-    fn expected(&self, exact: f64, answer_score: Option<Micro>) -> Option<Micro> {
-        let least = f64::from(self.min_abs);
-        match answer_score {
-            Some(micro) if (f64::from(micro) - exact).abs() <= ROUNDING => {
-                (micro.abs() >= self.min_abs).then_some(micro)
-            }
-            None if exact.abs() - least < -0.5 + 1e-3 => None,
-            _ => Some(exact.round_ties_even() as Micro).filter(|micro| micro.abs() >= self.min_abs),
         }
     }
 
@@ -326,62 +320,6 @@ impl<'a> Plain<'a> {
         if a.len() < self.min_samples {
             return None;
         }
-        let (a, b) = if self.spearman { (ranks(&a), ranks(&b)) } else { (a, b) };
-        Some(dot(&unit(a)?, &unit(b)?))
+        Some(dot(&self.form.column(&a)?, &self.form.column(&b)?))
     }
-}
-
-/// Subtracts the mean of values and scales them to length 1; `None` if all are equal.
-fn unit(mut values: Vec<f64>) -> Option<Vec<f64>> {
-    if values.windows(2).all(|pair| pair[0] == pair[1]) {
-        return None;
-    }
-    // By a power of two, so that no value is rounded.
-    let most = values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
-    let scale = 2f64.powi(-(most.log2().floor().clamp(-1000.0, 1000.0) as i32));
-    values.iter_mut().for_each(|value| *value *= scale);
-    // Three times: the mean of large values is itself rounded.
-    for _ in 0..3 {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        values.iter_mut().for_each(|value| *value -= mean);
-    }
-    let length = dot(&values, &values).sqrt();
-    values.iter_mut().for_each(|value| *value /= length);
-    Some(values)
-}
-
-/// Returns ranks from 1; equal values share their mean rank.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-    let mut ranks = vec![0.0; values.len()];
-    let mut before = 0;
-    for same in order.chunk_by(|&a, &b| values[a] == values[b]) {
-        let mean = before as f64 + (same.len() as f64 + 1.0) / 2.0;
-        same.iter().for_each(|&place| ranks[place] = mean);
-        before += same.len();
-    }
-    ranks
-}
-
-/// Returns the sum of products in sixteen running sums.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    fastest(
-        #[inline(always)]
-        || dot_here(a, b),
-    )
-}
-
-#[inline(always)]
-fn dot_here(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 16;
-    let mut sums = [0.0; LANES];
-    let (a, b) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    let rest: f64 = a.1.iter().zip(b.1).map(|(a, b)| a * b).sum();
-    for (a, b) in a.0.iter().zip(b.0) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }

@@ -6,8 +6,10 @@
 //! ([`cuesta_core::fingerprint`], [`powers`]), whose memory does not grow with the input.
 
 pub mod adjacency;
+mod columns;
 pub mod communities;
 pub mod correlate;
+mod cut;
 pub mod degrees;
 pub mod forest;
 pub mod graph;

@@ -13,7 +13,7 @@ use super::{dense, masked};
 const ROWS_MAX: usize = 32 * TILE_ROWS;
 
 /// Gene pair whose score reaches the threshold. Gene numbers count from 1 and `gene1 > gene2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Match {
     /// Larger row of the matrix.
     pub gene1: u32,

@@ -1,6 +1,7 @@
 //! Rows of the genes that have all values and vary, centred and scaled, in the layouts of the
 //! kernel.
 
+use cuesta_core::biweight::weighted_deviations;
 use cuesta_core::fixed::Micro;
 use cuesta_input::matrix::ExpressionMatrix;
 
@@ -26,7 +27,8 @@ const SUM_ERROR: f64 = 1e-12;
 
 /// Rows of complete genes. A row is a *place*; its gene is `genes[place]`.
 ///
-/// Pearson: deviations from the mean, unit norm. Spearman: ranks.
+/// Pearson: deviations from the mean, unit norm. Spearman: ranks. Bicor: biweight deviations, unit
+/// norm.
 #[derive(Debug)]
 pub(super) struct Complete<'a> {
     matrix: &'a ExpressionMatrix,
@@ -36,7 +38,7 @@ pub(super) struct Complete<'a> {
     pub genes: Vec<u32>,
     /// Lanes of a row; the last lane is padded with zeros.
     lanes: usize,
-    /// Sum of squares of each row: 1 for Pearson.
+    /// Sum of squares of each row: 1 but for Spearman.
     squares: Vec<f64>,
     /// Error of a row of codes in units of its scale.
     code_error: f64,
@@ -118,7 +120,9 @@ impl<'a> Complete<'a> {
     /// Returns the score of two places from the product of their rows.
     pub fn score(&self, place1: usize, place2: usize, product: f64) -> f64 {
         match self.method {
-            CorrelationMethod::Pearson => product.clamp(-1.0, 1.0),
+            CorrelationMethod::Pearson | CorrelationMethod::Bicor { .. } => {
+                product.clamp(-1.0, 1.0)
+            }
             CorrelationMethod::Spearman => {
                 coefficient(self.squares[place1], product, self.squares[place2])
             }
@@ -222,7 +226,37 @@ fn fill_row(method: CorrelationMethod, values: &[f64], row: &mut [f64]) -> f64 {
             // The terms are integers far below 2^53: the sum is exact.
             sum(row, |rank| rank * rank)
         }
+        CorrelationMethod::Bicor { max_outliers } => {
+            fill_biweight_row(values, max_outliers, row);
+            1.0
+        }
     }
+}
+
+/// Writes the biweight deviations, scaled to unit norm, or the row of Pearson if there are none.
+/// The values must not all be equal, and none may be missing.
+pub(super) fn fill_biweight_row(values: &[f64], max_outliers: f64, row: &mut [f64]) {
+    if !weighted_deviations(values, max_outliers, row) {
+        return fill_unit_row(values, row);
+    }
+    let unit = unit_for(row);
+    row.iter_mut().for_each(|value| *value *= unit);
+    let factor = 1.0 / sum(row, |value| value * value).sqrt();
+    row.iter_mut().for_each(|value| *value *= factor);
+}
+
+/// Returns the product of two rows in eight partial sums.
+pub(super) fn product(row1: &[f64], row2: &[f64]) -> f64 {
+    let mut sums = [0.0; LANE];
+    let (lanes1, rest1) = row1.as_chunks::<LANE>();
+    let (lanes2, rest2) = row2.as_chunks::<LANE>();
+    for (x, y) in lanes1.iter().zip(lanes2) {
+        (0..LANE).for_each(|lane| sums[lane] += x[lane] * y[lane]);
+    }
+    for (sum, (x, y)) in sums.iter_mut().zip(rest1.iter().zip(rest2)) {
+        *sum += x * y;
+    }
+    total(sums)
 }
 
 /// Writes the deviations from the mean, scaled to unit norm.
@@ -247,14 +281,17 @@ fn sum(row: &[f64], term: impl Fn(f64) -> f64) -> f64 {
         sums.iter_mut().zip(lane).for_each(|(sum, value)| *sum += term(*value));
     }
     sums.iter_mut().zip(rest).for_each(|(sum, value)| *sum += term(*value));
-    let [a, b, c, d, e, f, g, h] = sums;
+    total(sums)
+}
+
+fn total([a, b, c, d, e, f, g, h]: [f64; LANE]) -> f64 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 /// Writes a row as integers and returns the unit of the codes.
 fn encode(method: CorrelationMethod, row: &[f64], codes: &mut [i32]) -> f64 {
     let scale = match method {
-        CorrelationMethod::Pearson => {
+        CorrelationMethod::Pearson | CorrelationMethod::Bicor { .. } => {
             row.iter().fold(0.0, |most: f64, value| most.max(value.abs())) / CODE_MAX
         }
         // Ranks are integers already.

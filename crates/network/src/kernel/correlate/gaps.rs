@@ -3,7 +3,7 @@
 use cuesta_input::matrix::ExpressionMatrix;
 
 use super::CorrelationMethod;
-use super::complete::unit_for;
+use super::complete::{fill_biweight_row, unit_for};
 use super::rank::RankOrder;
 use super::share::share;
 use super::vector::{LANE, Lane, Masked};
@@ -15,7 +15,7 @@ pub(super) struct ValueTraits {
     pub constant: bool,
 }
 
-/// Present values and, for Spearman, their order. Empty if no value is missing.
+/// Present values of each gene, as its method needs them. Empty if no value is missing.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     genes: Vec<GeneGaps>,
@@ -37,6 +37,8 @@ pub(super) struct GeneGaps {
     /// Ranks within the present samples for Spearman; 0 for missing values, and zeros up to a
     /// multiple of `LANE`.
     pub ranks: Vec<i32>,
+    /// Row over the present samples alone for bicor; empty if these values are all equal.
+    pub biweight: Vec<f64>,
 }
 
 impl Gaps {
@@ -81,6 +83,14 @@ impl GeneGaps {
                 gaps.order = RankOrder::new(values);
                 gaps.order.each_rank(&flags, gaps.present, |sample, rank| ranks[sample] = rank);
                 gaps.ranks = ranks;
+            }
+            CorrelationMethod::Bicor { max_outliers } => {
+                let present: Vec<f64> =
+                    values.iter().copied().filter(|value| !value.is_nan()).collect();
+                if present.windows(2).any(|pair| pair[0] != pair[1]) {
+                    gaps.biweight = vec![0.0; present.len()];
+                    fill_biweight_row(&present, max_outliers, &mut gaps.biweight);
+                }
             }
         }
         gaps

@@ -5,6 +5,7 @@ use std::ops::Range;
 use cuesta_core::fixed;
 
 use super::band::Scratch;
+use super::complete::{fill_biweight_row, product};
 use super::gaps::{GeneGaps, flags_of};
 use super::prepare::Prepared;
 use super::vector::{CodeLane, Moments};
@@ -29,6 +30,14 @@ pub(super) struct MaskedWorkspace {
     flags: Vec<u8>,
     ranks1: Vec<i32>,
     ranks2: Vec<i32>,
+    rows: [BiweightRow; 2],
+}
+
+/// Row of a gene over the samples that its partner has too.
+#[derive(Debug, Default)]
+struct BiweightRow {
+    values: Vec<f64>,
+    row: Vec<f64>,
 }
 
 /// Scores the pairs with missing values whose first gene is in `rows`.
@@ -84,6 +93,11 @@ fn score_partners(prepared: &Prepared, gene1: u32, workspace: &mut MaskedWorkspa
                 let score = spearman(prepared, gene1, partner, workspace);
                 workspace.scores.push(score);
             }
+        }
+        CorrelationMethod::Bicor { max_outliers } => {
+            let MaskedWorkspace { partners, scores, rows, .. } = workspace;
+            let score = |&partner| bicor(prepared, (gene1, partner), max_outliers, rows);
+            scores.extend(partners.iter().map(score));
         }
     }
 }
@@ -176,4 +190,43 @@ fn ranks_within<'a>(
     ranks.resize(gene.ranks.len(), 0);
     gene.order.each_rank(common, count, |sample, rank| ranks[sample] = rank);
     ranks.as_chunks().0
+}
+
+fn bicor(
+    prepared: &Prepared,
+    (gene1, (gene2, count)): (u32, (u32, u32)),
+    max_outliers: f64,
+    [first, second]: &mut [BiweightRow; 2],
+) -> Option<f64> {
+    let row1 = first.within(prepared, (gene1, gene2), count, max_outliers)?;
+    let row2 = second.within(prepared, (gene2, gene1), count, max_outliers)?;
+    Some(product(row1, row2).clamp(-1.0, 1.0))
+}
+
+impl BiweightRow {
+    /// Returns the row of a gene over the `count` samples that its partner has too: its stored row
+    /// if these are all its samples; `None` if the values do not vary.
+    fn within<'a>(
+        &'a mut self,
+        prepared: &'a Prepared,
+        (gene, partner): (u32, u32),
+        count: u32,
+        max_outliers: f64,
+    ) -> Option<&'a [f64]> {
+        let gaps = prepared.gaps.gene(gene);
+        if count == gaps.present {
+            return Some(&gaps.biweight).filter(|row| !row.is_empty()).map(Vec::as_slice);
+        }
+        let values = |gene: u32| prepared.matrix.row(gene as usize).iter();
+        let pairs = values(gene).zip(values(partner));
+        let common = pairs.filter(|(value, partner)| !value.is_nan() && !partner.is_nan());
+        self.values.clear();
+        self.values.extend(common.map(|(value, _)| *value));
+        if self.values.windows(2).all(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        self.row.resize(self.values.len(), 0.0);
+        fill_biweight_row(&self.values, max_outliers, &mut self.row);
+        Some(&self.row)
+    }
 }

@@ -22,6 +22,7 @@ mod rank;
 mod reference;
 mod share;
 mod simd;
+mod strongest;
 mod vector;
 
 pub use band::{Counts, Match, Scratch, band, bands};
@@ -29,6 +30,7 @@ pub use params::{CorrelationMethod, Params, SAMPLES_MAX};
 pub use prepare::Prepared;
 pub use reference::{reference, score};
 pub use simd::Isa;
+pub use strongest::StrongestPairs;
 
 /// Returns the correlation from sums of squares and products; at most 1 in absolute value.
 fn coefficient(xx: f64, xy: f64, yy: f64) -> f64 {

@@ -8,12 +8,18 @@ use cuesta_core::{Error, Result};
 pub const SAMPLES_MAX: usize = 100_000;
 
 /// Score of a pair of genes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CorrelationMethod {
     /// Pearson's product-moment correlation.
     Pearson,
     /// Spearman's correlation of ranks; equal values share the mean of their ranks.
     Spearman,
+    /// Biweight midcorrelation, with Pearson's column for a gene whose median absolute deviation is
+    /// 0.
+    Bicor {
+        /// Largest part of the samples on either side of the median that may be outliers, 0 to 1.
+        max_outliers: f64,
+    },
 }
 
 /// Parameters of `correlate`.
@@ -43,7 +49,13 @@ impl Params {
             let text = format!("min-samples is {value}, must be between 2 and {SAMPLES_MAX}");
             return Err(Error::input("correlate", text));
         }
-        Ok(())
+        match self.method {
+            CorrelationMethod::Bicor { max_outliers } if !(0.0..=1.0).contains(&max_outliers) => {
+                let text = format!("max-p-outliers is {max_outliers}, must be between 0 and 1");
+                Err(Error::input("correlate", text))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the minimum absolute score, in millionths.

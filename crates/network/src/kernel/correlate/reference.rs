@@ -39,6 +39,7 @@ pub fn score(row1: &[f64], row2: &[f64], params: &Params) -> Option<Option<f64>>
     (x.len() >= params.min_samples).then(|| match params.method {
         CorrelationMethod::Pearson => pearson(&x, &y),
         CorrelationMethod::Spearman => pearson(&ranks(&x), &ranks(&y)),
+        CorrelationMethod::Bicor { max_outliers } => bicor((&x, &y), max_outliers),
     })
 }
 
@@ -69,4 +70,58 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let count = |holds: &dyn Fn(f64) -> bool| values.iter().filter(|&&v| holds(v)).count() as f64;
     let rank = |value: f64| 2.0 * count(&|v| v < value) + count(&|v| v == value) + 1.0;
     values.iter().map(|&value| rank(value)).collect()
+}
+
+/// Returns the biweight midcorrelation; `None` if either side does not vary.
+fn bicor((x, y): (&[f64], &[f64]), max_outliers: f64) -> Option<f64> {
+    let (x, y) = (biweight(x, max_outliers)?, biweight(y, max_outliers)?);
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    Some(super::coefficient(dot(&x, &x), dot(&x, &y), dot(&y, &y)))
+}
+
+/// Returns deviations from the median times their weights, or from the mean if more than half of
+/// the values are the median; `None` if all values are equal.
+fn biweight(values: &[f64], max_outliers: f64) -> Option<Vec<f64>> {
+    let from_mean = centred(values)?;
+    let unit = super::complete::unit_for(values);
+    let scaled: Vec<f64> = values.iter().map(|value| value * unit).collect();
+    let (low, high) = middle(&scaled);
+    let deviations: Vec<f64> = scaled.iter().map(|x| (x - low) / 2.0 + (x - high) / 2.0).collect();
+    let sizes: Vec<f64> = deviations.iter().map(|deviation| deviation.abs()).collect();
+    let (low, high) = middle(&sizes);
+    let mad = (low + high) / 2.0;
+    if mad == 0.0 {
+        return Some(from_mean);
+    }
+    let places: Vec<f64> = deviations.iter().map(|deviation| deviation / (9.0 * mad)).collect();
+    let (mut below, mut above) = (0.5f64, 0.5f64);
+    if max_outliers < 1.0 {
+        below = below.max(-quantile(&places, max_outliers));
+        above = above.max(quantile(&places, 1.0 - max_outliers));
+    }
+    let weight = |place: f64| {
+        let u = place.abs() * 0.5 / if place < 0.0 { below } else { above };
+        if u < 1.0 { (1.0 - u * u).powi(2) } else { 0.0 }
+    };
+    Some(deviations.iter().zip(&places).map(|(deviation, u)| deviation * weight(*u)).collect())
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Returns both middle values, or the middle one twice.
+fn middle(values: &[f64]) -> (f64, f64) {
+    let sorted = sorted(values);
+    (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
+}
+
+/// Returns the quantile, interpolated between values.
+fn quantile(values: &[f64], part: f64) -> f64 {
+    let sorted = sorted(values);
+    let place = (sorted.len() - 1) as f64 * part;
+    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    low + (place - place.floor()) * (high - low)
 }

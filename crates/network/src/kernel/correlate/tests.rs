@@ -57,6 +57,13 @@ fn mixed(genes: usize, samples: usize, seed: u64, gaps: u64) -> ExpressionMatrix
     })
 }
 
+const METHODS: [CorrelationMethod; 4] = [
+    CorrelationMethod::Pearson,
+    CorrelationMethod::Spearman,
+    CorrelationMethod::Bicor { max_outliers: 1.0 },
+    CorrelationMethod::Bicor { max_outliers: 0.1 },
+];
+
 fn params(method: CorrelationMethod, min_abs_score: f64, min_samples: usize) -> Params {
     Params { method, min_abs_score, min_samples }
 }
@@ -85,7 +92,7 @@ fn is_open(matrix: &ExpressionMatrix, params: &Params, pair: &Match) -> bool {
 
 #[test]
 fn the_kernel_equals_the_reference_at_edge_sizes() {
-    for method in [CorrelationMethod::Pearson, CorrelationMethod::Spearman] {
+    for method in METHODS {
         for (genes, samples) in
             [(0, 5), (1, 5), (2, 1), (2, 2), (13, 7), (33, 8), (70, 64), (100, 65), (40, 1300)]
         {
@@ -101,10 +108,12 @@ fn the_kernel_equals_the_reference_at_edge_sizes() {
 #[test]
 fn bands_of_any_height_give_the_same_pairs() {
     let matrix = mixed(150, 30, 3, 10);
-    let params = params(CorrelationMethod::Pearson, 0.5, 20);
-    let expected = kernel(&matrix, &params, 150, Isa::best());
-    for height in [1, 7, 12, 64] {
-        assert_eq!(kernel(&matrix, &params, height, Isa::best()), expected);
+    for method in METHODS {
+        let params = params(method, 0.5, 20);
+        let expected = kernel(&matrix, &params, 150, Isa::best());
+        for height in [1, 7, 12, 64] {
+            assert_eq!(kernel(&matrix, &params, height, Isa::best()), expected);
+        }
     }
 }
 
@@ -137,7 +146,7 @@ fn a_gene_that_varies_only_where_the_other_is_missing_has_no_score() {
     let (nan, c) = (f64::NAN, 0.1);
     let rows = [[c, c, c, c, c, 3.0, 4.0], [1.0, 2.0, 3.5, 4.0, 5.0, nan, nan]];
     let matrix = matrix(2, 7, |gene, sample| rows[gene][sample]);
-    for method in [CorrelationMethod::Pearson, CorrelationMethod::Spearman] {
+    for method in METHODS {
         let params = params(method, 0.0, 2);
         assert_eq!(kernel(&matrix, &params, 2, Isa::best()).1.undefined, 1);
         assert_like_the_reference(&matrix, &params, 2);
@@ -153,8 +162,31 @@ fn a_huge_value_where_the_other_is_missing_costs_no_accuracy() {
             (1, 3) => nan,
             _ => stream.normal((gene * 40 + sample) as u64) + stream.normal(sample as u64),
         });
-        assert_like_the_reference(&matrix, &params(CorrelationMethod::Pearson, 0.0, 2), 2);
+        for method in METHODS {
+            assert_like_the_reference(&matrix, &params(method, 0.0, 2), 2);
+        }
     }
+}
+
+#[test]
+fn an_outlier_counts_nothing_and_a_gene_of_mostly_equal_values_is_compared_as_by_pearson() {
+    let stream = Stream::new(4, 4);
+    let rows: Vec<Vec<f64>> = (0..3)
+        .map(|gene| {
+            let value = |sample: u64| stream.normal(sample) + 0.1 * stream.normal(99 + sample);
+            let outlier = |sample: u64| if sample == 7 { 1e6 } else { value(sample) };
+            let rare = |sample: u64| if sample < 9 { value(sample) } else { 0.0 };
+            let all: [&dyn Fn(u64) -> f64; 3] = [&value, &outlier, &rare];
+            (0..40).map(|sample| all[gene](sample)).collect()
+        })
+        .collect();
+    let matrix = matrix(3, 40, |gene, sample| rows[gene][sample]);
+    let of = |method| kernel(&matrix, &params(method, 0.0, 2), 3, Isa::best()).0;
+    let [pearson, bicor] =
+        [CorrelationMethod::Pearson, CorrelationMethod::Bicor { max_outliers: 1.0 }].map(of);
+    assert!(pearson[0].micro < 500_000 && bicor[0].micro > 950_000, "{pearson:?} {bicor:?}");
+    // Both columns of the last gene are Pearson's, so it is as near to the first as before.
+    assert!((pearson[1].micro - bicor[1].micro).abs() < 100_000, "{pearson:?} {bicor:?}");
 }
 
 #[test]
@@ -164,6 +196,7 @@ fn parameters_out_of_range_are_refused() {
         (params(CorrelationMethod::Pearson, 1.5, 2), "min-abs-score is 1.5"),
         (params(CorrelationMethod::Pearson, f64::NAN, 2), "min-abs-score is NaN"),
         (params(CorrelationMethod::Pearson, 0.5, 1), "min-samples is 1"),
+        (params(CorrelationMethod::Bicor { max_outliers: 1.1 }, 0.5, 2), "max-p-outliers is 1.1"),
     ] {
         let error = Prepared::new(&matrix, &params, 1).unwrap_err();
         assert!(error.message().contains(expected), "{}", error.message());
@@ -178,10 +211,9 @@ proptest! {
         (genes, samples, seed) in (1usize..60, 1usize..40, any::<u64>()),
         (gaps, threshold) in (0u64..60, 0u32..10),
         (min_samples, height) in (2usize..12, 1usize..70),
-        spearman in any::<bool>(),
+        method in 0..METHODS.len(),
     ) {
-        let method =
-            if spearman { CorrelationMethod::Spearman } else { CorrelationMethod::Pearson };
+        let method = METHODS[method];
         let params = params(method, f64::from(threshold) / 10.0, min_samples);
         assert_like_the_reference(&mixed(genes, samples, seed, gaps), &params, height);
     }

@@ -59,7 +59,7 @@ fn size_bytes(matrix: &ExpressionMatrix, params: &CorrelateParams) -> u64 {
     }
     let digits = u64::from(genes.max(1).ilog10());
     let line = LINE_BYTES + 2 * digits + matrix.samples.len() as u64;
-    let all_bytes = line.saturating_mul(pairs);
+    let all_bytes = line.saturating_mul(params.top.unwrap_or(u64::MAX).min(pairs));
     if all_bytes < LEAST_BYTES {
         return all_bytes;
     }

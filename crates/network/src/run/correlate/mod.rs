@@ -1,7 +1,9 @@
 //! `correlate`: from an expression matrix to the gene pairs whose score reaches a threshold.
 
 pub mod estimate;
+mod job;
 mod mask;
+pub mod strongest;
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,20 +17,16 @@ use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::{self, ExpressionMatrix};
 use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_input::pair_matrix::{
-    ABSENT, Masks, MatrixPiece, PieceMaker, Walker, Writer, WriterOptions, pack_flags,
+    Masks, MatrixPiece, PieceMaker, Walker, WriterOptions, pack_flags,
 };
-use cuesta_runtime::ordered::{OrderedFile, Turns};
-use cuesta_runtime::parallel::{self, lock};
+use cuesta_runtime::parallel::lock;
 
+use job::{Job, PairSource};
 pub use mask::{Mask, row_of};
 
-use super::load::PAIRS_FOLDER;
-use super::scan::PAIRS_FILE;
-use crate::kernel::correlate::{Counts, Match, Prepared, Scratch, band, bands};
-use crate::params::{CorrelateParams, Format};
+use crate::kernel::correlate::{Counts, Prepared, bands};
+use crate::params::CorrelateParams;
 
-/// Bytes of text that a band collects before it writes them.
-const PART_BYTES: usize = 1 << 20;
 /// Minimum number of bands for each thread, so that threads end together.
 const BANDS_PER_THREAD: usize = 16;
 /// Memory of a selected pair, in the kernel and outside it.
@@ -43,20 +41,24 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let mut response = Response::default();
     let matrix = parse(context, &params, &mut response)?;
     let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+    params.check()?;
     estimate::check_space(&context.request.output, &matrix, &params)?;
     let _lease = context.budget.take(memory_bytes(&matrix), "the matrix made ready")?;
     let prepared = timed(&mut response, "prepare", || {
         Ok((Prepared::new(&matrix, &params.kernel(), context.request.threads)?, 0, 0))
     })?;
+    let _strongest = strongest::reserve(context, &params, genes)?;
     let bands = bands_in(context, genes)?;
-    let job = Job { context, matrix: &matrix, prepared: &prepared, bands };
+    let job = Job { context, matrix: &matrix, pairs: PairSource::Computed(&prepared), bands };
     let (counts, bytes) = timed(&mut response, "multiply", || {
-        let (counts, bytes) = match params.format {
-            Format::Text => {
-                write_genes(context, &matrix)?;
-                job.to_text(&context.request.output.join(PAIRS_FILE))?
+        let (counts, bytes) = match params.strongest_count(genes) {
+            Some(count) => {
+                let (counts, strongest) = job.strongest(count)?;
+                let pairs = &strongest.into_pairs();
+                let (_, bytes) = Job { pairs: PairSource::Listed(pairs), ..job }.write(&params)?;
+                (Counts { selected: pairs.len() as u64, ..counts }, bytes)
             }
-            Format::Pairs => job.to_pairs(&context.request.output.join(PAIRS_FOLDER))?,
+            None => job.write(&params)?,
         };
         Ok(((counts, bytes), bytes, counts.pairs))
     })?;
@@ -167,8 +169,9 @@ fn on_rows<T>(
     let matrix = &read(context, params)?;
     let _lease = context.budget.take(memory_bytes(matrix), "the matrix made ready")?;
     let prepared = &Prepared::new(matrix, &params.kernel(), context.request.threads)?;
+    let _strongest = strongest::reserve(context, params, matrix.genes.len())?;
     let bands = bands_in(context, matrix.genes.len())?;
-    write(&Job { context, matrix, prepared, bands })
+    write(&Job { context, matrix, pairs: PairSource::Computed(prepared), bands })
 }
 
 /// Returns sentences on the layout of the single input, and on doubts about it.
@@ -223,123 +226,6 @@ pub fn pairs_in(rows: &Range<usize>) -> u64 {
 /// Returns the triangular rank of the first pair of a row, counted from 0.
 fn rank_of_row(row: usize) -> u64 {
     pairs_of(row as u32)
-}
-
-/// Consumer of the scores of consecutive pairs from a rank on, and of their common samples.
-type TakeBand<'a> = dyn Fn(u64, &[Micro], Option<&[u32]>) -> Result<()> + Sync + 'a;
-
-struct Job<'a> {
-    context: &'a Context<'a>,
-    matrix: &'a ExpressionMatrix,
-    prepared: &'a Prepared<'a>,
-    bands: Vec<Range<usize>>,
-}
-
-/// State of a thread.
-#[derive(Default)]
-struct Worker {
-    scratch: Scratch,
-    matches: Vec<Match>,
-    counts: Counts,
-    text: Vec<u8>,
-}
-
-impl<'a> Job<'a> {
-    /// Restricts the job to some rows.
-    fn within(&self, rows: &Range<usize>) -> Job<'a> {
-        let inside = |band: &Range<usize>| band.start.max(rows.start)..band.end.min(rows.end);
-        let bands = self.bands.iter().map(inside).filter(|band| !band.is_empty()).collect();
-        Job { bands, ..*self }
-    }
-
-    /// Computes the pairs of each band and passes them to `take(worker, band)`.
-    fn each_band(
-        &self,
-        take: impl Fn(&mut Worker, usize) -> Result<()> + Sync,
-        on_error: impl Fn(usize) + Sync,
-    ) -> Result<Counts> {
-        self.context.progress.expect(self.bands.iter().map(pairs_in).sum());
-        let work = |worker: &mut Worker, task: usize| {
-            worker.matches.clear();
-            let rows = self.bands[task].clone();
-            let (scratch, matches) = (&mut worker.scratch, &mut worker.matches);
-            worker.counts += band(self.prepared, rows.clone(), scratch, matches);
-            take(worker, task)?;
-            self.context.progress.advance(pairs_in(&rows))
-        };
-        let threads = self.context.request.threads;
-        let workers = parallel::run(threads, self.bands.len(), Worker::default, work, on_error)?;
-        let mut counts = Counts::default();
-        workers.iter().for_each(|worker| counts += worker.counts);
-        Ok(counts)
-    }
-
-    fn to_text(&self, path: &Path) -> Result<(Counts, u64)> {
-        let out = OrderedFile::create(path)?;
-        let masks = Mask::of(self.matrix);
-        let take = |worker: &mut Worker, task: usize| {
-            let mut symbols = vec![b'1'; self.matrix.samples.len()];
-            for pair in &worker.matches {
-                let missing = masks.fill(pair, &mut symbols);
-                row_of(pair, missing, &symbols).append_kinc_v1(&mut worker.text);
-                if worker.text.len() >= PART_BYTES {
-                    out.write_part(task, &mut worker.text)?;
-                }
-            }
-            out.finish_task(task, &mut worker.text)
-        };
-        let counts = self.each_band(take, |task| out.fail(task))?;
-        Ok((counts, out.close()?))
-    }
-
-    fn to_pairs(&self, path: &Path) -> Result<(Counts, u64)> {
-        let options = pairs_options(self.context, self.matrix);
-        let writer = Writer::create(path, options, self.context.budget)?;
-        let counts = self.to_bands(&|first, scores: &[Micro], common: Option<&[u32]>| {
-            writer.push_band(first, scores, common)
-        })?;
-        writer.finish(self.context.progress)?;
-        Ok((counts, folder_bytes(path)))
-    }
-
-    /// Passes the scores of all pairs to `push`, band after band: see [`Writer::push_band`].
-    fn to_bands(&self, push: &TakeBand<'_>) -> Result<Counts> {
-        let turns = Turns::default();
-        let masks = Mask::of(self.matrix);
-        let take = |worker: &mut Worker, task: usize| {
-            let rows = &self.bands[task];
-            let first = rank_of_row(rows.start);
-            let (scores, common) = self.dense(&worker.matches, rows, &masks);
-            turns.take(task, || match scores.is_empty() {
-                true => Ok(()),
-                false => push(first, &scores, common.as_deref()),
-            })
-        };
-        self.each_band(take, |task| turns.fail(task))
-    }
-
-    /// Returns the scores of all pairs of a band, and their common samples if values are missing.
-    fn dense(
-        &self,
-        matches: &[Match],
-        rows: &Range<usize>,
-        masks: &Mask,
-    ) -> (Vec<Micro>, Option<Vec<u32>>) {
-        let count = pairs_in(rows) as usize;
-        let samples = self.matrix.samples.len();
-        let mut scores = vec![ABSENT; count];
-        let mut common = masks.any().then(|| vec![samples as u32; count]);
-        let mut symbols = vec![b'1'; samples];
-        for pair in matches {
-            let rank = rank_of_row(pair.gene1 as usize - 1) + u64::from(pair.gene2 - 1);
-            let place = (rank - rank_of_row(rows.start)) as usize;
-            scores[place] = pair.micro;
-            if let Some(common) = &mut common {
-                common[place] = samples as u32 - masks.fill(pair, &mut symbols);
-            }
-        }
-        (scores, common)
-    }
 }
 
 /// Returns the options of the pair matrix of a matrix.
