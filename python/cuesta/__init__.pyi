@@ -270,10 +270,15 @@ def run(
 def run(
     workload: Literal["correlate"],
     *inputs: Input | Sequence[Input],
-    method: Literal["pearson", "spearman"] = "pearson",
+    method: Literal["pearson", "spearman", "bicor"] = "pearson",
+    max_p_outliers: float = 1.0,
     min_abs_score: float = 0.0,
+    top: int | None = None,
     min_samples: int = 30,
     format: Literal["text", "pairs"] = "text",
+    top_variable: int | None = None,
+    min_mean: float | None = None,
+    log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
     layer: str | float | PathText | None = None,
@@ -304,13 +309,25 @@ def run(
     inputs
         Expression matrix: text (a row a gene), h5ad, 10x, loom, Parquet or Feather.
     method
-        The correlation.
+        The correlation; bicor is the biweight midcorrelation.
+    max_p_outliers
+        Of bicor: largest part of the samples on a side that may be outliers; 1 is no limit. From 0
+        to 1.
     min_abs_score
         Keep pairs with |correlation| of at least this. From 0 to 1.
+    top
+        Keep only so many pairs: those with the largest |correlation|. From 1 to 10000000 pairs.
+        None: all.
     min_samples
         Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
     format
         Write KINC version-1 text, or the binary pair matrix.
+    top_variable
+        Use only so many genes: those with the largest variances. At least 1 genes. None: all.
+    min_mean
+        Use only genes with a mean of at least this, before logarithms. None: any.
+    log2
+        Replace each value x by log2(x + 1).
     missing
         Words, separated by commas, for a missing value, besides NA, NaN, nan and an empty field.
         None: only those.
@@ -916,9 +933,9 @@ def run(
     merge_cut_height: float = 0.15,
     traits: PathText | None = None,
     as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
+    min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
-    min_samples: int | None = None,
     log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
@@ -978,13 +995,13 @@ def run(
         File of the traits of samples: a row a sample, named in the first column. None: no traits.
     as_
         Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
+    min_samples
+        Use only genes with values in at least so many samples. None: half of the samples, and at
+        least four.
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
-    min_samples
-        Use only genes with values in at least so many samples. None: half of the samples, and at
-        least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -1189,9 +1206,9 @@ def run(
     low: float = 0.3,
     high: float = 0.99,
     step: float = 0.01,
+    min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
-    min_samples: int | None = None,
     log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
@@ -1235,13 +1252,13 @@ def run(
         Largest cut-off of |r|. From 0 to 1.
     step
         Difference of two cut-offs. From 0.0001 to 1.
+    min_samples
+        Use only genes with values in at least so many samples. None: half of the samples, and at
+        least four.
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
-    min_samples
-        Use only genes with values in at least so many samples. None: half of the samples, and at
-        least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -1506,10 +1523,15 @@ def compare(
 def compare(
     workload: Literal["correlate"],
     *inputs: Input | Sequence[Input],
-    method: Literal["pearson", "spearman"] = "pearson",
+    method: Literal["pearson", "spearman", "bicor"] = "pearson",
+    max_p_outliers: float = 1.0,
     min_abs_score: float = 0.0,
+    top: int | None = None,
     min_samples: int = 30,
     format: Literal["text", "pairs"] = "text",
+    top_variable: int | None = None,
+    min_mean: float | None = None,
+    log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
     layer: str | float | PathText | None = None,
@@ -1540,13 +1562,25 @@ def compare(
     inputs
         Expression matrix: text (a row a gene), h5ad, 10x, loom, Parquet or Feather.
     method
-        The correlation.
+        The correlation; bicor is the biweight midcorrelation.
+    max_p_outliers
+        Of bicor: largest part of the samples on a side that may be outliers; 1 is no limit. From 0
+        to 1.
     min_abs_score
         Keep pairs with |correlation| of at least this. From 0 to 1.
+    top
+        Keep only so many pairs: those with the largest |correlation|. From 1 to 10000000 pairs.
+        None: all.
     min_samples
         Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
     format
         Write KINC version-1 text, or the binary pair matrix.
+    top_variable
+        Use only so many genes: those with the largest variances. At least 1 genes. None: all.
+    min_mean
+        Use only genes with a mean of at least this, before logarithms. None: any.
+    log2
+        Replace each value x by log2(x + 1).
     missing
         Words, separated by commas, for a missing value, besides NA, NaN, nan and an empty field.
         None: only those.
@@ -2152,9 +2186,9 @@ def compare(
     merge_cut_height: float = 0.15,
     traits: PathText | None = None,
     as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
+    min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
-    min_samples: int | None = None,
     log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
@@ -2214,13 +2248,13 @@ def compare(
         File of the traits of samples: a row a sample, named in the first column. None: no traits.
     as_
         Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
+    min_samples
+        Use only genes with values in at least so many samples. None: half of the samples, and at
+        least four.
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
-    min_samples
-        Use only genes with values in at least so many samples. None: half of the samples, and at
-        least four.
     log2
         Replace each value x by log2(x + 1).
     missing
@@ -2425,9 +2459,9 @@ def compare(
     low: float = 0.3,
     high: float = 0.99,
     step: float = 0.01,
+    min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
-    min_samples: int | None = None,
     log2: bool = False,
     missing: str | float | PathText | None = None,
     transpose: bool = False,
@@ -2471,13 +2505,13 @@ def compare(
         Largest cut-off of |r|. From 0 to 1.
     step
         Difference of two cut-offs. From 0.0001 to 1.
+    min_samples
+        Use only genes with values in at least so many samples. None: half of the samples, and at
+        least four.
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
         Use only genes with a mean of at least this, before logarithms. None: any.
-    min_samples
-        Use only genes with values in at least so many samples. None: half of the samples, and at
-        least four.
     log2
         Replace each value x by log2(x + 1).
     missing

@@ -12,6 +12,7 @@
 mod blocks;
 mod decimal;
 mod gathering;
+mod genes;
 mod layout;
 mod room;
 mod summaries;
@@ -25,6 +26,7 @@ use cuesta_core::Result;
 
 use blocks::{TextBlock, TextBlocks};
 use gathering::Gathering;
+pub use genes::GeneFilter;
 pub(crate) use layout::LineLayout;
 use room::Room;
 

@@ -139,77 +139,15 @@ fn filtered(mut matrix: ExpressionMatrix, params: &MatrixParams) -> Result<Filte
             present.count() >= least as usize
         };
         let is_chosen: Vec<bool> = (0..matrix.genes.len()).map(has_enough).collect();
-        matrix = restricted(matrix, &is_chosen);
+        matrix = matrix.restricted(&is_chosen);
         if matrix.genes.is_empty() {
             let text =
                 format!("no gene has values in {least} samples; give a smaller --min-samples");
             return Err(Error::input(OPERATION, text));
         }
     }
-    if let Some(least) = params.min_mean {
-        let is_chosen: Vec<bool> =
-            (0..matrix.genes.len()).map(|gene| moments(matrix.row(gene)).0 >= least).collect();
-        matrix = restricted(matrix, &is_chosen);
-        if matrix.genes.is_empty() {
-            let text = format!("no gene has a mean of {least}; give a smaller --min-mean");
-            return Err(Error::input(OPERATION, text));
-        }
-    }
-    if params.log2 {
-        take_logarithms(&mut matrix)?;
-    }
-    if let Some(count) = params.top_variable {
-        let variances: Vec<f64> =
-            (0..matrix.genes.len()).map(|gene| moments(matrix.row(gene)).1).collect();
-        let mut ranked: Vec<usize> = (0..variances.len()).collect();
-        // A stable sort: equal variances stay in the order of the genes.
-        ranked.sort_by(|&a, &b| variances[b].total_cmp(&variances[a]));
-        let mut is_chosen = vec![false; variances.len()];
-        ranked.iter().take(count as usize).for_each(|&gene| is_chosen[gene] = true);
-        matrix = restricted(matrix, &is_chosen);
-    }
+    let matrix = params.genes.apply(matrix, OPERATION)?;
     Ok(Filtered { matrix, genes_read })
-}
-
-/// Returns mean and variance of the present values; negative infinity and -1 where there is none.
-fn moments(values: &[f64]) -> (f64, f64) {
-    let present: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-    let count = present.len() as f64;
-    if present.is_empty() {
-        return (f64::NEG_INFINITY, -1.0);
-    }
-    let mean = present.iter().sum::<f64>() / count;
-    let squares: f64 = present.iter().map(|value| (value - mean) * (value - mean)).sum();
-    (mean, squares / (count - 1.0).max(1.0))
-}
-
-fn restricted(matrix: ExpressionMatrix, is_chosen: &[bool]) -> ExpressionMatrix {
-    let ExpressionMatrix { genes, samples, mut values, left_out } = matrix;
-    let width = samples.len();
-    let mut end = 0;
-    for gene in (0..genes.len()).filter(|&gene| is_chosen[gene]) {
-        values.copy_within(gene * width..(gene + 1) * width, end);
-        end += width;
-    }
-    values.truncate(end);
-    let genes = genes.into_iter().zip(is_chosen).filter(|(_, chosen)| **chosen);
-    ExpressionMatrix { genes: genes.map(|(name, _)| name).collect(), samples, values, left_out }
-}
-
-fn take_logarithms(matrix: &mut ExpressionMatrix) -> Result<()> {
-    let width = matrix.samples.len();
-    if let Some(place) = matrix.values.iter().position(|value| *value < 0.0) {
-        let (gene, sample) = (&matrix.genes[place / width], &matrix.samples[place % width]);
-        let value = matrix.values[place];
-        let text = format!(
-            "gene {gene}, sample {sample}: {value} is negative, so the values are no counts; \
-             leave --log2 out"
-        );
-        return Err(Error::input(OPERATION, text));
-    }
-    // Of the crate `libm`, as all logarithms here: the same on each processor.
-    matrix.values.iter_mut().for_each(|value| *value = libm::log2(*value + 1.0));
-    Ok(())
 }
 
 fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<ModulesInput<'b>> {
@@ -283,28 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn the_most_variable_genes_stay_in_the_order_of_the_file() {
-        let rows: [&[f64]; 4] = [&[0.0, 1.0], &[0.0, 9.0], &[5.0, 5.0], &[3.0, 7.0]];
-        let params = MatrixParams { top_variable: Some(2), ..MatrixParams::default() };
-        let chosen = filtered(matrix(&rows), &params).unwrap();
-        assert_eq!((chosen.matrix.genes, chosen.genes_read), (vec!["g1".into(), "g3".into()], 4));
-        assert_eq!(chosen.matrix.values, [0.0, 9.0, 3.0, 7.0]);
-        let params = MatrixParams { min_mean: Some(4.5), log2: true, ..MatrixParams::default() };
-        let chosen = filtered(matrix(&rows), &params).unwrap().matrix;
-        assert_eq!(chosen.genes, ["g1", "g2", "g3"]);
-        assert_eq!((chosen.row(2)[0], chosen.row(2)[1]), (2.0, 3.0));
-    }
-
-    #[test]
-    fn values_below_zero_have_no_logarithm() {
-        let params = MatrixParams { log2: true, ..MatrixParams::default() };
-        let error = filtered(matrix(&[&[1.0, 2.0], &[3.0, -4.0]]), &params).err().unwrap();
-        assert!(error.message().contains("gene g1, sample s1: -4 is negative"), "{error}");
+    fn a_gene_with_values_in_too_few_samples_does_not_pass() {
         let params = MatrixParams { min_samples: Some(3), ..MatrixParams::default() };
         let error = filtered(matrix(&[&[1.0, 2.0]]), &params).err().unwrap();
         assert!(error.message().contains("--min-samples"), "{error}");
-        let params = MatrixParams { min_mean: Some(9.0), ..MatrixParams::default() };
-        let error = filtered(matrix(&[&[1.0, 2.0]]), &params).err().unwrap();
-        assert!(error.message().contains("--min-mean"), "{error}");
     }
 }

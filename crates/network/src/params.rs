@@ -73,6 +73,9 @@ pub struct CorrelateParams {
     pub min_samples: usize,
     /// Format of the output.
     pub format: Format,
+    /// Genes that are used, and their scale.
+    #[serde(flatten)]
+    pub genes: matrix::GeneFilter,
     /// Words for a missing value, separated by commas, in addition to NA, NaN, nan and an empty
     /// field.
     pub missing: Option<String>,
@@ -94,6 +97,7 @@ impl Default for CorrelateParams {
             top: None,
             min_samples: 30,
             format: Format::Text,
+            genes: matrix::GeneFilter::default(),
             missing: None,
             transpose: false,
             layer: None,
@@ -111,6 +115,7 @@ impl CorrelateParams {
         if let Some(top) = self.top.filter(|top| !(1..=TOP_MAX).contains(top)) {
             return Err(Error::input("arguments", format!("--top is {top}, give 1 to {TOP_MAX}")));
         }
+        self.genes.check()?;
         self.kernel().check()
     }
 

@@ -217,3 +217,47 @@ fn equal_scores_go_by_gene_numbers_and_another_order_is_detected() {
     fs::write(&answer, wrong).unwrap();
     assert!(!verify("correlate", &request, &Progress::default()).unwrap().verified);
 }
+
+#[test]
+fn filtered_genes_give_the_answer_to_a_matrix_of_these_genes_alone() {
+    let workspace = Workspace::new();
+    let (genes, samples) = (60, 20);
+    let chance = cuesta_core::random::Stream::new(8, 0);
+    let count = |gene: u64, sample: u64| (chance.below(gene * 50 + sample, 40 + 7 * gene)) as f64;
+    let rows = (0..genes).map(|gene| (0..samples).map(move |sample| (gene, sample)));
+    let rows: Vec<Vec<f64>> =
+        rows.map(|row| row.map(|(gene, sample)| count(gene, sample)).collect()).collect();
+    let mean = |row: &[f64]| row.iter().sum::<f64>() / row.len() as f64;
+    let logarithms = |row: &Vec<f64>| row.iter().map(|x| (x + 1.0).log2()).collect::<Vec<f64>>();
+    let variance = |row: &[f64]| row.iter().map(|x| (x - mean(row)).powi(2)).sum::<f64>();
+    let mut expected: Vec<(usize, Vec<f64>)> = rows.iter().map(logarithms).enumerate().collect();
+    expected.retain(|(gene, _)| mean(&rows[*gene]) >= 60.0);
+    expected.sort_by(|a, b| variance(&b.1).total_cmp(&variance(&a.1)));
+    assert!(expected.len() > 30);
+    expected.truncate(30);
+    expected.sort_by_key(|(gene, _)| *gene);
+    let line = |(gene, row): (usize, &Vec<f64>)| {
+        let values: Vec<String> = row.iter().map(|value| format!("{value:?}")).collect();
+        format!("g{gene}\t{}\n", values.join("\t"))
+    };
+    let all = workspace.write("all.txt", rows.iter().enumerate().map(line).collect::<String>());
+    let chosen = expected.iter().map(|(gene, row)| line((*gene, row))).collect::<String>();
+    let chosen = workspace.write("chosen.txt", chosen);
+    let common = json!({ "min_samples": 10, "header": "absent", "top": 200 });
+    let expected = workspace.request(&[&chosen], common.clone());
+    run_and_verify("correlate", &expected);
+    let expected = files(&expected);
+    let mut parameters = common;
+    for (name, value) in
+        [("log2", json!(true)), ("min_mean", json!(60)), ("top_variable", json!(30))]
+    {
+        parameters[name] = value;
+    }
+    let request = workspace.request(&[&all], parameters);
+    let (response, _) = run_and_verify("correlate", &request);
+    assert_eq!((response.counts["genes_read"], response.counts["genes"]), (60, 30));
+    assert_eq!(files(&request), expected);
+    let request = workspace.request(&[&all], json!({ "min_mean": 1e9, "header": "absent" }));
+    let error = run_only("correlate", &request).unwrap_err();
+    assert!(error.message().contains("--min-mean"), "{}", error.message());
+}

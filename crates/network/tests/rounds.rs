@@ -311,7 +311,7 @@ fn any_tasks_correlate_as_natively() {
         json!({ "method": "pearson", "min_abs_score": 1.0 }),
         json!({ "method": "pearson", "top": 1 }),
         json!({ "method": "spearman", "top": 500, "format": "pairs" }),
-        json!({ "method": "bicor", "top": 1_000_000 }),
+        json!({ "method": "bicor", "top": 1_000_000, "top_variable": 90, "log2": true }),
     ] {
         parameters["header"] = json!("absent");
         let request = workspace.request(&[&input], parameters.clone());

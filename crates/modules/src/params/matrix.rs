@@ -1,7 +1,7 @@
 //! Parameters of reading and filtering an expression matrix, common to both workloads.
 
-use cuesta_core::{Error, Result};
-use cuesta_input::matrix::Options;
+use cuesta_core::Result;
+use cuesta_input::matrix::{GeneFilter, Options};
 use cuesta_input::table::TableParams;
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct MatrixParams {
-    /// Number of genes with the largest variances that are used; all by default.
-    pub top_variable: Option<u32>,
-    /// Smallest mean of a gene that is used, before logarithms; any by default.
-    pub min_mean: Option<f64>,
+    /// Genes that are used, and their scale.
+    #[serde(flatten)]
+    pub genes: GeneFilter,
     /// Smallest number of samples in which a gene that is used has a value; half of them, and at
     /// least four, by default.
     pub min_samples: Option<u32>,
-    /// Whether log2(x + 1) replaces each value x.
-    pub log2: bool,
     /// Words for a missing value, separated by commas, besides NA, NaN, nan and an empty field.
     pub missing: Option<String>,
     /// Whether rows are samples, and columns genes.
@@ -35,13 +32,7 @@ impl MatrixParams {
     /// # Errors
     /// `Input` naming the option and its range.
     pub fn check(&self) -> Result<()> {
-        if self.top_variable == Some(0) {
-            return Err(Error::input("arguments", "--top-variable is 0, give at least 1"));
-        }
-        if let Some(mean) = self.min_mean.filter(|mean| !mean.is_finite()) {
-            return Err(Error::input("arguments", format!("--min-mean is {mean}, give a number")));
-        }
-        Ok(())
+        self.genes.check()
     }
 
     /// Words for a missing value, besides those that all readers know.

@@ -14,7 +14,7 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
-use cuesta_input::matrix::{self, ExpressionMatrix};
+use cuesta_input::matrix::{self, ExpressionMatrix, GeneFilter};
 use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_input::pair_matrix::{
     Masks, MatrixPiece, PieceMaker, Walker, WriterOptions, pack_flags,
@@ -26,6 +26,8 @@ pub use mask::{Mask, row_of};
 
 use crate::kernel::correlate::{Counts, Prepared, bands};
 use crate::params::CorrelateParams;
+
+const OPERATION: &str = "correlate";
 
 /// Minimum number of bands for each thread, so that threads end together.
 const BANDS_PER_THREAD: usize = 16;
@@ -85,7 +87,8 @@ pub fn report(
     response.counts.insert("answer_bytes", bytes);
 }
 
-/// Reads the single input as a matrix, in a separate phase; counts what it leaves out or doubts.
+/// Reads the single input as a matrix of the genes that are used, in a separate phase; counts what
+/// it leaves out or doubts.
 ///
 /// # Errors
 /// `Input`, `System`.
@@ -95,14 +98,19 @@ pub fn parse(
     response: &mut Response,
 ) -> Result<ExpressionMatrix> {
     let matrix = timed(response, "parse", || {
-        let matrix = read(context, params)?;
+        let matrix = read_all(context, params)?;
         let bytes = std::fs::metadata(&context.request.inputs[0]).map_or(0, |file| file.len());
         let rows = matrix.genes.len() as u64;
         Ok((matrix, bytes, rows))
     })?;
+    let genes_read = matrix.genes.len() as u64;
     let remarked =
         [("summary_rows", matrix.left_out), ("repeated_samples", matrix.repeated_samples())];
     response.counts.extend(remarked.into_iter().filter(|(_, count)| *count > 0));
+    let matrix = params.genes.apply(matrix, OPERATION)?;
+    if params.genes != GeneFilter::default() {
+        response.counts.insert("genes_read", genes_read);
+    }
     Ok(matrix)
 }
 
@@ -185,14 +193,18 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
     matrix::describe(path, &options, params.transpose)
 }
 
-/// Reads the single input as a matrix.
+/// Reads the single input as a matrix of the genes that are used.
 ///
 /// # Errors
 /// `Input`, `System`.
 pub fn read(context: &Context<'_>, params: &CorrelateParams) -> Result<ExpressionMatrix> {
+    params.genes.apply(read_all(context, params)?, OPERATION)
+}
+
+fn read_all(context: &Context<'_>, params: &CorrelateParams) -> Result<ExpressionMatrix> {
     let [path] = context.request.inputs.as_slice() else {
         let text = format!("takes one matrix, {} inputs given", context.request.inputs.len());
-        return Err(Error::input("correlate", text));
+        return Err(Error::input(OPERATION, text));
     };
     let options = params.reading(context.request.threads, context.budget.limit_bytes());
     matrix::read(path, &options)
