@@ -134,11 +134,11 @@ def agreement(matrix: Path, network: Network, folder: Path) -> Agreement:
 def keep(stages: Path) -> None:
     """Keep the labels of stages of R."""
     LABELS.parent.mkdir(exist_ok=True)
-    text = "".join(f"{line}\n" for line in _kept(stages.read_text("utf-8").splitlines()))
+    text = "".join(f"{line}\n" for line in _labels(stages.read_text("utf-8").splitlines()))
     LABELS.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
-def _kept(lines: Sequence[str]) -> Iterator[str]:
+def _labels(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         name, *numbers = line.split("\t")
         if name.startswith(STAGE) and name.endswith("/labels"):

@@ -47,7 +47,7 @@ def test_the_page_has_a_row_for_each_network() -> None:
     assert len(text.removeprefix(parity.HEADER).removesuffix(parity.FOOTER).splitlines()) == 10
 
 
-def test_the_index_is_one_for_equal_groups_whatever_their_numbers() -> None:
+def test_the_index_does_not_depend_on_the_numbers_of_groups() -> None:
     assert parity.rand_index([0, 0, 1, 1, 2], [5, 5, 3, 3, 0]) == 1.0
     # By hand: one pair together in both of 2 and 2, of 6.
     assert parity.rand_index([0, 0, 1, 1], [0, 0, 1, 2]) == pytest.approx(4 / 7)

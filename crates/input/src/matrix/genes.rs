@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn values_below_zero_have_no_logarithm_and_a_filter_that_nothing_passes_says_so() {
+    fn values_below_zero_and_filters_that_nothing_passes_are_refused() {
         let filter = GeneFilter { log2: true, ..GeneFilter::default() };
         let error = filter.apply(matrix(&[&[1.0, 2.0], &[3.0, -4.0]]), "test").unwrap_err();
         assert!(error.message().contains("gene g1, sample s1: -4 is negative"), "{error}");
