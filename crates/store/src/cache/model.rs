@@ -281,7 +281,7 @@ impl Model {
                 self.evict(&evicted);
             }
             13 => self.writing.push((self.cache.begin_file(&path(a % 4)), 0)),
-            14 if b % 2 == 0 => self.write(a),
+            14 if b.is_multiple_of(2) => self.write(a),
             14 => {
                 if let Some(key) = pick(&mut self.placed, a) {
                     self.end_block(key, 1 + u64::from(b) % BLOCK);
