@@ -69,6 +69,7 @@ def run(
     chains: Literal["auto", "buckets", "ranking"] = "auto",
     min_contig: int = 200,
     drop_reads_with_n: bool = False,
+    trim: Literal["auto", "none"] = "none",
     pairs: bool = False,
     interleaved: bool = False,
     singles: int = 0,
@@ -120,6 +121,9 @@ def run(
         Shortest contig in contigs.fa; graph.gfa holds all. From 0 to 1e+09 bases.
     drop_reads_with_n
         Leave out reads with ambiguous letters (N, R, Y ...); otherwise they are cut there.
+    trim
+        Whether ends of reads are cut off: adapters, by the overlap of pairs or as known ones, tails
+        of G and of low quality (auto).
     pairs
         The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
     interleaved
@@ -1322,6 +1326,7 @@ def compare(
     chains: Literal["auto", "buckets", "ranking"] = "auto",
     min_contig: int = 200,
     drop_reads_with_n: bool = False,
+    trim: Literal["auto", "none"] = "none",
     pairs: bool = False,
     interleaved: bool = False,
     singles: int = 0,
@@ -1373,6 +1378,9 @@ def compare(
         Shortest contig in contigs.fa; graph.gfa holds all. From 0 to 1e+09 bases.
     drop_reads_with_n
         Leave out reads with ambiguous letters (N, R, Y ...); otherwise they are cut there.
+    trim
+        Whether ends of reads are cut off: adapters, by the overlap of pairs or as known ones, tails
+        of G and of low quality (auto).
     pairs
         The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
     interleaved

@@ -61,6 +61,17 @@ pub enum Joining {
     Ranking,
 }
 
+/// Trimming of the reads.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trim {
+    /// Adapters, tails of G and tails of low quality are cut off.
+    Auto,
+    /// Reads are taken as they are.
+    #[default]
+    None,
+}
+
 /// Parameters as given on the command line.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
@@ -86,6 +97,8 @@ pub struct AssembleParams {
     pub singles: usize,
     /// Whether to skip the comparison of the names of pairs.
     pub unchecked_mates: bool,
+    /// Trimming of the reads.
+    pub trim: Trim,
     /// Folder for checkpoints, from which a run resumes.
     pub resume: Option<PathBuf>,
 }
@@ -103,6 +116,7 @@ impl Default for AssembleParams {
             interleaved: false,
             singles: 0,
             unchecked_mates: false,
+            trim: Trim::default(),
             resume: None,
         }
     }
@@ -153,7 +167,12 @@ impl AssembleParams {
             (false, false) => PairLayout::None,
         };
         let singles = if layout == PairLayout::None { 0 } else { self.singles };
-        Pairing { layout, singles, is_unchecked: self.unchecked_mates }
+        Pairing { layout, singles, is_unchecked: self.unchecked_mates, is_trimmed: self.trims() }
+    }
+
+    /// Returns whether reads are trimmed.
+    pub fn trims(&self) -> bool {
+        self.trim == Trim::Auto
     }
 
     /// Returns whether reads are placed on the graph as pairs.

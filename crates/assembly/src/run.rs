@@ -27,6 +27,7 @@ use crate::stages::short_contigs::ShortContigs;
 use crate::stages::workers::Workers;
 use crate::stages::write::{self, BEFORE_FOLDER, LastGraph};
 use cuesta_input::distinct::Distinct;
+use cuesta_input::reads::trim::TrimCounts;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads, distinct, input_bytes};
 
 /// Runs the workload on the threads of this process.
@@ -51,6 +52,7 @@ pub fn run_with<'c, M: Method>(
     request.require_inputs()?;
     let (plan, method) = plan::<M>(context)?;
     let text_bytes = input_bytes(&request.inputs)?;
+    let first_reads = if plan.options.trims() { None } else { Some(first_reads(context, &plan)?) };
     let min_contig = plan.options.min_contig;
     let mut assembly = Assembly {
         context,
@@ -79,6 +81,10 @@ pub fn run_with<'c, M: Method>(
     response.phases = merged(response.phases);
     let results = (&levels[..], numbers.as_ref());
     response.counts = write::stats(output, (&graph, &short), results, min_contig)?;
+    if let Some(first) = first_reads.filter(|first| first.adapters.reads > 0) {
+        response.counts.insert("first_reads", first.reads);
+        response.counts.insert("first_reads_with_adapters", first.adapters.reads);
+    }
     if let Some(first) = levels.first() {
         method.add_counts(&first.facts, &mut response.counts);
     }
@@ -106,7 +112,8 @@ pub fn plan<M: Method>(context: &Context<'_>) -> Result<(Plan, M)> {
         );
         return Err(Error::input("assemble", text));
     }
-    let longest = longest_read(context, options.read_bases_wanted())?;
+    let pairing = if options.trims() { options.pairing() } else { Pairing::NONE };
+    let longest = longest_read((context, pairing), options.read_bases_wanted())?;
     Ok((options.check(longest)?, method))
 }
 
@@ -160,16 +167,17 @@ fn merged(phases: Vec<Phase>) -> Vec<Phase> {
     merged
 }
 
-/// Returns the length of the longest of the first reads of each file, which must be reads of
-/// nucleotides; continues with all reads, until one has at least `enough` letters.
-fn longest_read(context: &Context<'_>, enough: usize) -> Result<usize> {
+/// Returns the length of the longest of the first reads of each file, or of each two whose reads are
+/// pairs, which must be reads of nucleotides; continues with all reads, until one has at least
+/// `enough` letters.
+fn longest_read((context, pairing): (&Context<'_>, Pairing), enough: usize) -> Result<usize> {
     let paths = &context.request.inputs;
     let mut batch = ReadBatch::default();
     let longest_of = |batch: &ReadBatch| batch.reads().map(<[u8]>::len).max().unwrap_or(0);
-    let all = Reads::open(paths, Pairing::NONE)?;
+    let all = Reads::open(paths, pairing)?;
     let mut longest = 0;
-    for path in paths {
-        let reads = Reads::open_source(std::slice::from_ref(path), Pairing::NONE)?;
+    for (files, pairing) in pairing.sources(paths) {
+        let reads = Reads::open_source(files, pairing)?;
         if reads.next(&mut batch)? {
             check(&reads, &batch)?;
             longest = longest_of(&batch).max(longest);
@@ -180,6 +188,19 @@ fn longest_read(context: &Context<'_>, enough: usize) -> Result<usize> {
         context.progress.advance(0)?;
     }
     Ok(longest)
+}
+
+/// Returns what trimming would cut off the first reads of each file, or of each two whose reads are
+/// pairs.
+fn first_reads(context: &Context<'_>, plan: &Plan) -> Result<TrimCounts> {
+    let pairing = Pairing { is_trimmed: true, ..plan.options.pairing() };
+    let (mut batch, mut counts) = (ReadBatch::default(), TrimCounts::default());
+    for (files, pairing) in pairing.sources(&context.request.inputs) {
+        if Reads::open_source(files, pairing)?.next(&mut batch)? {
+            counts.add(batch.trimmed());
+        }
+    }
+    Ok(counts)
 }
 
 /// A running assembly.

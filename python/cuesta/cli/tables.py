@@ -37,6 +37,7 @@ def print_run(console: Console, record: Record, output: Path) -> None:
         ("memory", memory_text(record)),
         ("read", read_text(record)),
         ("names", names_text(record)),
+        ("trimmed", trimmed_text(record, output)),
         ("files", files_text(record, output)),
         *(("remark", text) for text in remarks(record, output)),
     ):
@@ -44,6 +45,19 @@ def print_run(console: Console, record: Record, output: Path) -> None:
             console.print(f"  {console.dim(f'{title:<10}')}{text}")
     for sentence in doubts.shown(record["preview"]):
         console.print(f"  {console.dim('remark'.ljust(10))}{sentence}")
+
+
+def trimmed_text(record: Record, output: Path) -> str:
+    """Return counts of what was cut off the reads of an assembly."""
+    if record["workload"] != "assemble":
+        return ""
+    from cuesta.workloads.assembly import trimming
+    from cuesta.workloads.assembly.files import Files
+
+    try:
+        return trimming.text(Files(output, 0))
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
 
 
 def remarks(record: Record, output: Path) -> Iterator[str]:

@@ -41,6 +41,10 @@ def before(trial: Trial) -> list[str]:
 def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
     yield from _cuts(trial)
     match trial.workload:
+        case "assemble":
+            from cuesta.workloads.assembly import trimming
+
+            yield from trimming.uncut(counts)
         case "correlate":
             yield from _of_matrix(counts)
             yield from _of_pairs(trial.parameters, counts)

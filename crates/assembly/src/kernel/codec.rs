@@ -1,6 +1,7 @@
 //! Little-endian encoding of sequences, k-mer spectra and blocks of super-k-mers.
 
 use cuesta_core::Result;
+use cuesta_input::reads::trim::TrimCounts;
 
 use super::internal;
 use super::kmer::Base;
@@ -58,7 +59,8 @@ pub fn each_block(
 
 /// Encodes the counts of reads.
 pub fn tally_bytes(tally: &ReadCounts) -> Vec<u8> {
-    tally.numbers().into_iter().flat_map(u64::to_le_bytes).collect()
+    let numbers = tally.numbers().into_iter().chain(tally.trimmed.numbers());
+    numbers.flat_map(u64::to_le_bytes).collect()
 }
 
 /// Decodes the output of [`tally_bytes`].
@@ -239,11 +241,11 @@ impl<'b> ByteReader<'b> {
     }
 
     pub(crate) fn tally(&mut self) -> Result<ReadCounts> {
-        let mut numbers = [0; 6];
-        for number in &mut numbers {
+        let (mut numbers, mut trimmed) = ([0; 6], [0; TrimCounts::NUMBERS]);
+        for number in numbers.iter_mut().chain(&mut trimmed) {
             *number = self.u64()?;
         }
-        Ok(ReadCounts::of(numbers))
+        Ok(ReadCounts { trimmed: TrimCounts::of(trimmed), ..ReadCounts::of(numbers) })
     }
 
     pub(crate) fn spectrum(&mut self, spectrum: &mut Spectrum) -> Result<()> {

@@ -6,6 +6,7 @@
 //! [`crate::kernel::table`] records which of its ends are inside.
 
 use cuesta_core::cpu;
+use cuesta_input::reads::trim::TrimCounts;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::kmer::Base;
@@ -111,25 +112,29 @@ pub struct ReadCounts {
     pub singles: u64,
     /// Length of the longest read, in letters.
     pub longest: u64,
+    /// Counts of the reads as they were trimmed.
+    pub trimmed: TrimCounts,
 }
 
 impl ReadCounts {
-    /// Returns the counts as an array.
+    /// Returns the counts as an array, without those of trimmed reads.
     pub fn numbers(&self) -> [u64; 6] {
         [self.bases, self.pairs, self.followed, self.edges, self.singles, self.longest]
     }
 
     /// Creates counts from the array of [`ReadCounts::numbers`].
     pub fn of([bases, pairs, followed, edges, singles, longest]: [u64; 6]) -> Self {
-        Self { bases, pairs, followed, edges, singles, longest }
+        Self { bases, pairs, followed, edges, singles, longest, trimmed: TrimCounts::default() }
     }
 
     /// Adds the counts of other reads.
     pub fn add(&mut self, other: &Self) {
         let longest = self.longest.max(other.longest);
+        let mut trimmed = self.trimmed;
+        trimmed.add(&other.trimmed);
         let (numbers, added) = (self.numbers(), other.numbers());
         *self = Self::of(std::array::from_fn(|index| numbers[index].saturating_add(added[index])));
-        self.longest = longest;
+        (self.longest, self.trimmed) = (longest, trimmed);
     }
 }
 

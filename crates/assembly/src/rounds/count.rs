@@ -1,7 +1,7 @@
 //! Counts of the records of shares, by which pairs are divided.
 
 use cuesta_input::reads::shares::{self, Share};
-use cuesta_input::reads::{NameSums, ReadBatch};
+use cuesta_input::reads::{NameSums, Pairing, ReadBatch};
 use cuesta_runtime::operation::{Operation, TaskContext, TaskOutcome, TaskResult};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ impl Operation for CountRecords {
     type Output = NameSums;
 
     fn task(self, share: Share, _: TaskContext<'_, WorkerParts>) -> TaskOutcome<Self> {
-        let reads = shares::open(&share)?;
+        let reads = shares::open(&share, Pairing::NONE)?;
         let mut batch = ReadBatch::with_names();
         while reads.next(&mut batch)? {}
         Ok(TaskResult::Output(batch.names()))

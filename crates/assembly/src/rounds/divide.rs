@@ -7,6 +7,7 @@ use cuesta_runtime::blocks::Blocks;
 use cuesta_runtime::operation::TaskResult;
 use serde::{Deserialize, Serialize};
 
+use super::shares::ReadShare;
 use super::worker::WorkerParts;
 use crate::buckets::counting::sampled;
 use crate::buckets::cut::cut;
@@ -15,8 +16,8 @@ use crate::kernel::packed;
 use crate::kernel::scan::{ReadCounts, ReadCutter, Scanner, SuperKmer};
 use crate::stages::wire;
 use crate::stages::workers::LevelParams;
-use cuesta_input::reads::shares::{self, Share};
-use cuesta_input::reads::{Pairing, ReadBatch, Reads};
+use cuesta_input::reads::trim::TrimCounts;
+use cuesta_input::reads::{ReadBatch, Reads};
 
 /// Division of super-k-mers among parts: bucket `b` belongs to part `b` modulo `parts`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub(super) struct Division {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum DivideInput {
     /// A share of the reads.
-    Reads(Share),
+    Reads(ReadShare),
     /// Encoded solid sequences.
     Solid(Vec<u8>),
 }
@@ -64,16 +65,18 @@ impl Division {
 
     fn reads(
         &self,
-        share: &Share,
+        share: &ReadShare,
         mut open: PartitionedBlocks,
         progress: &Progress,
     ) -> Result<Blocks> {
         let params = &self.params;
         let mut scanner = Scanner::new(params.k, params.bits, params.drop_reads_with_n);
+        let mut trimmed = TrimCounts::default();
         each_batch(params, share, progress, |reads, batch| {
+            trimmed.add(batch.trimmed());
             cut(reads, batch, &mut scanner, &mut |part| open.add(part))
         })?;
-        Ok(open.divided(&scanner.tally))
+        Ok(open.divided(&ReadCounts { trimmed, ..scanner.tally }))
     }
 
     fn solid(&self, solid: &[u8], mut open: PartitionedBlocks) -> Result<Blocks> {
@@ -93,11 +96,11 @@ impl Division {
 /// `Input` naming the file and the record; `System`; `Cancelled`; errors of `take`.
 pub(super) fn each_batch(
     params: &LevelParams,
-    share: &Share,
+    share: &ReadShare,
     progress: &Progress,
     mut take: impl FnMut(&Reads, &ReadBatch) -> Result<()>,
 ) -> Result<()> {
-    let reads = shares::open(share)?;
+    let reads = share.open(params.pairing)?;
     let mut batch = ReadBatch::default();
     loop {
         let more = reads.next(&mut batch).and_then(|more| {
@@ -115,8 +118,12 @@ pub(super) fn each_batch(
 }
 
 /// Returns the first error of a file when it is read from its beginning.
-fn first_error(params: &LevelParams, share: &Share, progress: &Progress) -> Result<Option<Error>> {
-    let reads = Reads::open(std::slice::from_ref(&share.path), Pairing::NONE)?;
+fn first_error(
+    params: &LevelParams,
+    share: &ReadShare,
+    progress: &Progress,
+) -> Result<Option<Error>> {
+    let reads = share.open_files(params.pairing)?;
     let mut scanner = Scanner::new(params.k, params.bits, params.drop_reads_with_n);
     let mut batch = ReadBatch::default();
     while reads.next(&mut batch)? {
@@ -176,6 +183,8 @@ impl PartitionedBlocks {
 mod tests {
     use super::*;
     use crate::kernel::compact::Grain;
+    use cuesta_input::reads::Pairing;
+    use cuesta_input::reads::shares::{self, Share};
 
     #[test]
     fn a_bad_record_is_reported_with_its_number_in_the_complete_file() {
@@ -200,7 +209,7 @@ mod tests {
         let (division, progress) = (Division { params, parts: 3 }, Progress::default());
         let last = all.last().unwrap();
         let divided = |share: &Share| {
-            let input = DivideInput::Reads(share.clone());
+            let input = DivideInput::Reads(ReadShare::Single(share.clone()));
             division.blocks::<()>(&input, false, &progress).err()
         };
         let error = all.iter().find_map(divided).unwrap();

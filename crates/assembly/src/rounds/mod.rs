@@ -16,6 +16,7 @@ mod place;
 mod remaining;
 mod remote;
 mod sample;
+mod shares;
 mod superstep;
 mod text;
 mod vertices;

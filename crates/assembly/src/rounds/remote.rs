@@ -16,9 +16,10 @@ use super::Step;
 use super::compact::{CompactReads, CompactStored};
 use super::count::CountRecords;
 use super::divide::{DivideInput, Division};
-use super::place::{PlaceReads, PlaceShare, SourceShares};
+use super::place::PlaceReads;
 use super::remaining::ReturnVertices;
 use super::sample::SampleReads;
+use super::shares::{ReadShare, SourceShares};
 use super::superstep::{RunSuperstep, SUPERSTEPS};
 use super::text::CompactText;
 use super::vertices::{Vertices, forget};
@@ -84,12 +85,12 @@ impl<'c, M: Method> Workers<'c> for RemoteWorkers<'_, 'c, M> {
         let parts = self.parts(params.buckets())?;
         let (mut division, step) = (Division { params: *params, parts }, self.next_step());
         let results = if let (true, Some(stage)) = (self.resources.text, M::TEXT) {
-            let shares = self.shares(params)?;
+            let shares = self.shares(params, response)?;
             let operation = CompactText::<M> { division, step, method: PhantomData };
             let plan = self.dividing(operation, shares, division);
             self.rounds.run(RoundPlan { phase: stage.name.to_owned(), ..plan }, response)?
         } else {
-            let inputs = self.inputs(params, solid.as_ref())?;
+            let inputs = self.inputs(params, solid.as_ref(), response)?;
             drop(solid);
             self.compacted(&mut division, step, inputs, response)?
         };
@@ -158,21 +159,43 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
         &self,
         params: &LevelParams,
         solid: Option<&SolidSequences<'_>>,
+        response: &mut Response,
     ) -> Result<Vec<DivideInput>> {
-        let reads = self.shares(params)?.into_iter().map(DivideInput::Reads);
+        let reads = self.shares(params, response)?.into_iter().map(DivideInput::Reads);
         let pieces = solid.map(|solid| wire::solid_pieces(solid, SOLID_BYTES));
         let solid = pieces.into_iter().flatten().map(DivideInput::Solid);
         Ok(reads.chain(solid).collect())
     }
 
-    /// Returns the shares of the reads that tasks divide.
-    fn shares(&self, params: &LevelParams) -> Result<Vec<Share>> {
-        let share_bytes = if self.resources.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
-        let share_bytes = self.resources.task_bytes.unwrap_or(share_bytes);
-        let inputs = if params.only_solid { &[] } else { &self.context.request.inputs[..] };
-        let shares = shares::split(inputs, share_bytes)?;
+    /// Returns the shares of the reads that tasks divide. The reads of pairs are together where they
+    /// are trimmed by their overlap.
+    fn shares(&self, params: &LevelParams, response: &mut Response) -> Result<Vec<ReadShare>> {
+        if params.only_solid {
+            return Ok(Vec::new());
+        }
+        let (mut all, mut singles) = (Vec::new(), &self.context.request.inputs[..]);
+        if params.pairing.is_trimmed && params.pairing.has_pairs() {
+            for (index, source) in self.sources(params.pairing, response)?.iter().enumerate() {
+                source
+                    .shares
+                    .iter()
+                    .flatten()
+                    .try_for_each(|(share, _)| self.require_room(share))?;
+                let divided = source.divided((index, 1), params.pairing);
+                all.extend(divided.unwrap_or_else(|| vec![source.undivided(index)]));
+            }
+            singles = params.pairing.split_files(singles).1;
+        }
+        let shares = shares::split(singles, self.share_bytes())?;
         shares.iter().try_for_each(|share| self.require_room(share))?;
-        Ok(shares)
+        all.extend(shares.into_iter().map(ReadShare::Single));
+        Ok(all)
+    }
+
+    /// Returns the bytes of reads that a task divides.
+    fn share_bytes(&self) -> u64 {
+        let share_bytes = if self.resources.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
+        self.resources.task_bytes.unwrap_or(share_bytes)
     }
 
     /// Divides super-k-mers among parts, which count and compact them; sets the cutoff from a
@@ -256,21 +279,24 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
         let mut shares = Vec::new();
         if pairing.has_pairs() {
             let sources = self.sources(pairing, response)?;
-            let divided =
-                sources.iter().enumerate().map(|(index, source)| source.divided(index, pairing));
+            let count = (self.placed_bytes()? / self.source_bytes(pairing)?.max(1)) as usize;
+            let divided = sources
+                .iter()
+                .enumerate()
+                .map(|(index, source)| source.divided((index, count), pairing));
             let Some(tasks) = divided.collect::<Option<Vec<_>>>() else { return Ok(None) };
             shares = tasks.concat();
         }
         let (_, singles) = pairing.split_files(&self.context.request.inputs);
         let singles = shares::split(singles, self.placed_bytes()?)?;
-        shares.extend(singles.into_iter().map(PlaceShare::Single));
+        shares.extend(singles.into_iter().map(ReadShare::Single));
         let mut orientations = Vec::new();
         if pairing.has_pairs() {
             let anchors = Anchors::new(&graph.paths, self.context.budget)?;
             let reads = Reads::open(&self.context.request.inputs, pairing)?;
             orientations = place::orientations(&reads, pairing, &anchors)?;
         }
-        let plan = RoundPlan::new(PlaceReads::new(orientations, graph), shares);
+        let plan = RoundPlan::new(PlaceReads::new((pairing, orientations), graph), shares);
         let bytes = input_bytes(&self.context.request.inputs)?;
         Ok(Some(RoundPlan { phase: PAIRS_PHASE.to_owned(), bytes, ..plan }))
     }
@@ -282,7 +308,7 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
             return Ok(sources);
         }
         let (inputs, _) = pairing.split_files(&self.context.request.inputs);
-        let (files, size_bytes) = (pairing.files(), self.placed_bytes()?);
+        let (files, size_bytes) = (pairing.files(), self.source_bytes(pairing)?);
         let split = |path: &PathBuf| shares::split(std::slice::from_ref(path), size_bytes);
         let all: Vec<Vec<Share>> = inputs.iter().map(split).collect::<Result<_>>()?;
         let plan = RoundPlan::new(CountRecords, all.iter().flatten().cloned().collect());
@@ -312,6 +338,13 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
             .collect();
         sources.iter().try_for_each(|source| source.require_pairs(pairing))?;
         Ok(self.records.get_or_init(|| sources))
+    }
+
+    /// Returns the bytes of the shares of pairs: of those that a task places, and of those that a
+    /// task divides, if these have pairs too.
+    fn source_bytes(&self, pairing: Pairing) -> Result<u64> {
+        let placed_bytes = self.placed_bytes()?;
+        Ok(if pairing.is_trimmed { placed_bytes.min(self.share_bytes()) } else { placed_bytes })
     }
 
     /// Returns the bytes of reads that a task places.

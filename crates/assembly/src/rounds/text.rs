@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Step;
 use super::divide::{Division, each_batch};
+use super::shares::ReadShare;
 use super::worker::{PackedResults, WorkerParts, compacted};
 use crate::buckets::cut::check;
 use crate::kernel::internal;
 use crate::kernel::kmer::Base;
 use crate::kernel::scan;
 use crate::method::{Method, TextStage};
-use cuesta_input::reads::shares::Share;
 
 /// Sends lines of text to the parts, which make adjacency lists of them.
 #[derive(Serialize, Deserialize)]
@@ -32,10 +32,10 @@ impl<M: Method> Operation for CompactText<M> {
     const IS_TEXT: bool = true;
     const STREAMS: bool = true;
     type State = WorkerParts;
-    type Input = Share;
+    type Input = ReadShare;
     type Output = PackedResults;
 
-    fn task(self, share: Share, context: TaskContext<'_, WorkerParts>) -> TaskOutcome<Self> {
+    fn task(self, share: ReadShare, context: TaskContext<'_, WorkerParts>) -> TaskOutcome<Self> {
         divide(&self.division, (&share, stage::<M>()?), context.progress).map(TaskResult::Sent)
     }
 
@@ -58,7 +58,7 @@ fn stage<M: Method>() -> Result<TextStage> {
 /// `Input` naming the file and the record; `System`; `Cancelled`.
 fn divide(
     Division { params, parts }: &Division,
-    (share, stage): (&Share, TextStage),
+    (share, stage): (&ReadShare, TextStage),
     progress: &Progress,
 ) -> Result<Blocks> {
     let mut texts = vec![Vec::new(); *parts];

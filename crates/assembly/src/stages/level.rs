@@ -7,6 +7,7 @@ use crate::kernel::spectrum::Fit;
 use crate::kernel::supersteps::program::Traffics;
 use crate::method::MethodFacts;
 use crate::pairs::PairFacts;
+use cuesta_input::reads::trim::TrimCounts;
 
 /// Results for a size of k-mers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,6 +27,9 @@ pub struct Level {
     /// Letters of the longest read, of the first size, where sizes of k-mers are chosen by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_read: Option<u64>,
+    /// Counts of the reads as they were trimmed, of the first size, where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trimmed: Option<TrimCounts>,
     /// Numbers of the method, if it has any.
     #[serde(flatten)]
     pub facts: MethodFacts,

@@ -23,6 +23,7 @@ use crate::pairs::{SolidSequences, place};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::workers::{LevelParams, WorkerResults, Workers};
 use cuesta_input::reads::cached::CachedReads;
+use cuesta_input::reads::trim::TrimCounts;
 use cuesta_input::reads::{Pairing, ReadBatch, Reads};
 
 /// Part of the budget that stays free for tables and graphs.
@@ -245,8 +246,8 @@ impl<'c> Local<'c> {
         if let Some(solid) = solid {
             (0..solid.len()).for_each(|index| add_solid(solid, index, &mut scanner, sink));
         }
-        add_reads(reads, &mut scanner, sink, self.context)?;
-        Ok(scanner.tally)
+        let trimmed = add_reads(reads, &mut scanner, sink, self.context)?;
+        Ok(ReadCounts { trimmed, ..scanner.tally })
     }
 
     /// Aligns reads to contigs, and cuts their unaligned parts into super-k-mers.
@@ -259,22 +260,24 @@ impl<'c> Local<'c> {
     ) -> Result<ReadCounts> {
         let shape = (params.k, params.bits);
         let mut aligner = ReadAligner::new(contigs.kmers(), shape, params.drop_reads_with_n);
-        add_reads(reads, &mut aligner, sink, self.context)?;
-        Ok(aligner.tally())
+        let trimmed = add_reads(reads, &mut aligner, sink, self.context)?;
+        Ok(ReadCounts { trimmed, ..aligner.tally() })
     }
 }
 
+/// Adds all reads to a sink; returns their counts as they were trimmed.
 fn add_reads(
     reads: &Reads,
     cutter: &mut impl ReadCutter,
     sink: &mut BucketWriter<'_, '_>,
     context: &Context<'_>,
-) -> Result<()> {
-    let mut batch = ReadBatch::default();
+) -> Result<TrimCounts> {
+    let (mut batch, mut trimmed) = (ReadBatch::default(), TrimCounts::default());
     while reads.next(&mut batch)? {
         cut(reads, &batch, cutter, &mut |part| sink.add(part))?;
         sink.open.check()?;
+        trimmed.add(batch.trimmed());
         context.progress.advance(batch.text_bytes())?;
     }
-    Ok(())
+    Ok(trimmed)
 }

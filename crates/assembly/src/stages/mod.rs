@@ -86,6 +86,8 @@ impl<'c, M: Method> Stage<'_, 'c, M> {
             read_bases: tally.bases,
             longest_read: (self.plan.is_chosen && k == self.plan.kmer_sizes[0])
                 .then_some(tally.longest),
+            trimmed: (self.plan.options.trims() && k == self.plan.kmer_sizes[0])
+                .then_some(tally.trimmed),
             facts: self.method.facts(k, &tally),
             traffic,
             unitigs: unitigs.paths.len(),

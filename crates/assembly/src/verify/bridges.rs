@@ -8,6 +8,7 @@ use cuesta_core::Result;
 use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
+use cuesta_input::reads::Pairing;
 use cuesta_runtime::parallel;
 
 use super::files::{Compared, put_letters};
@@ -71,7 +72,7 @@ pub fn is_file_of(path: &Path, solid: &SolidSequences<'_>) -> Result<bool> {
 pub fn are_supported(
     solid: &SolidSequences<'_>,
     (k, drop_ambiguous): (usize, bool),
-    request: &Request,
+    (request, pairing): (&Request, Pairing),
     progress: &Progress,
 ) -> Result<bool> {
     let size = OVERLAP_MIN.min(k);
@@ -88,7 +89,7 @@ pub fn are_supported(
         return Ok(true);
     }
     let overlap = (!drop_ambiguous).then_some(size - 1);
-    let source = ReadSource::open(&request.inputs, BLOCK_BYTES, overlap)?;
+    let source = ReadSource::open((&request.inputs, pairing), BLOCK_BYTES, overlap)?;
     let work = |block: &mut ReadBlock, _: usize| {
         let mut codes = Vec::new();
         while source.next(block)? {

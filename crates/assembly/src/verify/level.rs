@@ -23,14 +23,15 @@ use super::joints::Joints;
 use super::judge::{Judge, Spectra, share};
 use super::links::SequenceLinks;
 use super::packed_reads::PackedReads;
-use super::reader::EvidenceReader;
+use super::reader::{self, EvidenceReader, ReadNumbers};
 use super::reads::{ReadBlock, ReadSource};
 use super::repeats::RepeatFilter;
 use super::text::{Text, trusted_claim, unitig_claim};
 use crate::buckets::open::bucket_bits_max;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::table::COUNT_MAX;
-use cuesta_input::reads::input_bytes;
+use cuesta_input::reads::trim::TrimCounts;
+use cuesta_input::reads::{Pairing, input_bytes};
 
 /// Bytes of input per bucket: its unaligned k-mers fit in a cache.
 const BUCKET_BYTES: u64 = 512 << 10;
@@ -67,6 +68,8 @@ pub struct LevelCheck<'l, 'a> {
     pub with_sample: bool,
     /// Whether reads with ambiguous letters are dropped.
     pub drop_ambiguous: bool,
+    /// Pairing of the reads, by which they are trimmed.
+    pub pairing: Pairing,
     /// Buckets that are verified.
     pub chosen: Chosen,
     /// File of the unitigs.
@@ -85,12 +88,8 @@ pub struct LevelCheck<'l, 'a> {
 struct AlignedReads<'a> {
     /// Counts of the k-mers of the unitigs.
     counts: Counts<'a>,
-    /// Bases of all reads.
-    bases: u64,
-    /// Letters of the longest read.
-    longest: u64,
-    /// K-mers that occur once in the reads and not in the unitigs.
-    singles: u64,
+    /// Numbers of the reads.
+    reads: ReadNumbers,
 }
 
 /// A proven level.
@@ -103,10 +102,8 @@ pub struct Proven<'a> {
     pub links: SequenceLinks<'a>,
     /// Spectra of the k-mers.
     pub spectra: Spectra,
-    /// Bases of the reads.
-    pub read_bases: u64,
-    /// Letters of the longest read.
-    pub longest_read: u64,
+    /// Numbers of the reads; none where all k-mers come from contigs and bridges.
+    pub reads: ReadNumbers,
     _lease: Lease<'a>,
 }
 
@@ -131,8 +128,7 @@ impl<'a> LevelCheck<'_, 'a> {
         let aligned = if self.only_solid { None } else { Some(self.align(&text, &reads)?) };
         let counts = aligned.as_ref().map(|aligned| &aligned.counts);
         self.claim((&text, counts), &claimed, &sums)?;
-        let (read_bases, longest_read, singles) =
-            aligned.map_or((0, 0, 0), |aligned| (aligned.bases, aligned.longest, aligned.singles));
+        let numbers = aligned.map(|aligned| aligned.reads).unwrap_or_default();
         if let (Some(path), Some(store)) = (&self.trusted, &trusted) {
             self.trust(path, store)?;
         }
@@ -147,12 +143,12 @@ impl<'a> LevelCheck<'_, 'a> {
         };
         let resources = (self.budget, self.request.threads);
         let mut spectra = judge.all::<K>(resources, (self.progress, self.amount / 4))?;
-        spectra.all.add_many(1, singles);
+        spectra.all.add_many(1, numbers.singles);
         drop((reads, claimed, trusted));
         self.joints::<K>(&text, faults)?;
         let links = SequenceLinks::find::<K>(&text, self.k, (self.budget, faults))?;
         let sums = sums.into_iter().map(AtomicU64::into_inner).collect();
-        Ok(Proven { text, sums, links, spectra, read_bases, longest_read, _lease })
+        Ok(Proven { text, sums, links, spectra, reads: numbers, _lease })
     }
 
     /// Returns the settings of stores of k-mers of `k` bases.
@@ -198,6 +194,7 @@ impl<'a> LevelCheck<'_, 'a> {
         let index = Index::new(text, self.k, memory, threads)?;
         let counts = Counts::new(index.end(), budget)?;
         let aligner = TextAligner { text, index: &index, counts: &counts, k: self.k };
+        let mut trimmed = TrimCounts::default();
         let readers = match self.packed.and_then(PackedReads::groups) {
             Some(groups) => {
                 let open = || Ok(EvidenceReader::new(unaligned.open()?, filter, None));
@@ -206,30 +203,31 @@ impl<'a> LevelCheck<'_, 'a> {
             None => {
                 let packed = self.packed.filter(|packed| packed.is_open());
                 let open = || Ok(EvidenceReader::new(unaligned.open()?, filter, packed));
-                self.read(&aligner, block_bytes as usize, open)?
+                let source = self.source(block_bytes as usize)?;
+                let readers = self.read(&aligner, &source, open)?;
+                trimmed = source.trimmed();
+                readers
             }
         };
-        let (mut bases, mut longest, mut singles) = (0, 0, 0);
-        for reader in readers.into_iter().flatten() {
-            bases += reader.bases;
-            longest = reader.longest.max(longest);
-            singles += reader.singles;
-            reader.adder.finish()?;
-        }
+        let reads = ReadNumbers { trimmed, ..reader::finished(readers)? };
         drop(index);
-        Ok(AlignedReads { counts, bases, longest, singles })
+        Ok(AlignedReads { counts, reads })
+    }
+
+    /// Opens the reads.
+    fn source(&self, block_bytes: usize) -> Result<ReadSource> {
+        let overlap = (!self.drop_ambiguous).then_some(self.k - 1);
+        ReadSource::open((&self.request.inputs, self.pairing), block_bytes, overlap)
     }
 
     /// Aligns the reads of the files to the unitigs.
     fn read<'s>(
         &self,
         aligner: &TextAligner<'_, '_, '_>,
-        block_bytes: usize,
+        source: &ReadSource,
         open: impl Fn() -> Result<EvidenceReader<'s, 'a>> + Sync,
     ) -> Result<Vec<Option<EvidenceReader<'s, 'a>>>> {
         let threads = self.request.threads;
-        let overlap = (!self.drop_ambiguous).then_some(self.k - 1);
-        let source = ReadSource::open(&self.request.inputs, block_bytes, overlap)?;
         let total = file_bytes(self.request)?;
         let work = |worker: &mut Option<EvidenceReader<'s, 'a>>, _: usize| {
             let mut reader = match worker.take() {

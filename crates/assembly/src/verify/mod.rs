@@ -35,6 +35,7 @@ pub mod reads;
 mod repeats;
 mod stages;
 pub mod text;
+pub mod trimming;
 mod unique_kmers;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! Reader of the verification, one per thread.
 
+use cuesta_core::Result;
+use cuesta_input::reads::trim::TrimCounts;
+
 use super::align::{Group, TextAligner};
 use super::evidence::Adder;
 use super::packed::are_bases;
@@ -23,6 +26,34 @@ pub struct EvidenceReader<'s, 'a> {
     /// Filter of repeated k-mers, which identifies single ones, and the size of the k-mers to
     /// count.
     repeats: Option<(&'s RepeatFilter<'a>, usize)>,
+}
+
+/// Numbers of the reads of a level.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadNumbers {
+    /// Their bases.
+    pub bases: u64,
+    /// Letters of the longest one.
+    pub longest: u64,
+    /// K-mers that occur once in them and not in the unitigs.
+    pub singles: u64,
+    /// Their counts as they were trimmed; none of cached reads.
+    pub trimmed: TrimCounts,
+}
+
+/// Finishes readers; returns the numbers of their reads.
+///
+/// # Errors
+/// `System`.
+pub fn finished(readers: Vec<Option<EvidenceReader<'_, '_>>>) -> Result<ReadNumbers> {
+    let mut numbers = ReadNumbers::default();
+    for reader in readers.into_iter().flatten() {
+        numbers.bases += reader.bases;
+        numbers.longest = reader.longest.max(numbers.longest);
+        numbers.singles += reader.singles;
+        reader.adder.finish()?;
+    }
+    Ok(numbers)
 }
 
 impl<'s, 'a> EvidenceReader<'s, 'a> {

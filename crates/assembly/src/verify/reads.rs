@@ -1,5 +1,5 @@
 //! Parser of reads in FASTQ and FASTA files, plain or compressed: threads take blocks of text and
-//! find the records in them.
+//! find the records in them. Trimmed reads are a text of their own, made of the files.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use cuesta_core::{Error, Result};
 use cuesta_input::block_buffer::BlockBuffer;
-use cuesta_input::reads::text;
+use cuesta_input::reads::trim::TrimCounts;
+use cuesta_input::reads::{Pairing, text};
 use cuesta_input::storage::Input;
 use cuesta_input::unpack;
 use cuesta_runtime::parallel::lock;
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::OPERATION;
+use super::trimming::TrimmedText;
 use crate::kernel::scan;
 
 const FASTQ_LINES: usize = 4;
@@ -44,6 +46,7 @@ pub struct ReadSource {
     streams: Vec<(PathBuf, Mutex<Stream>)>,
     block_bytes: usize,
     overlap: Option<usize>,
+    trimmed: Arc<Mutex<TrimCounts>>,
 }
 
 /// A file that is being read.
@@ -75,15 +78,33 @@ impl Read for Counted {
 }
 
 impl ReadSource {
-    /// Opens the files, to be read in blocks of about `block_bytes`. A longer sequence is cut, and
+    /// Opens the files, to be read in blocks of about `block_bytes`; trimmed, if `pairing` says so. A longer sequence is cut, and
     /// both parts have the `overlap` bases before the cut; without an overlap it is not cut.
     ///
     /// # Errors
     /// `Input` for a file that is neither FASTQ nor FASTA; `System`.
-    pub fn open(paths: &[PathBuf], block_bytes: usize, overlap: Option<usize>) -> Result<Self> {
-        let stream = |path: &PathBuf| Ok((path.clone(), Mutex::new(Stream::open(path)?)));
-        let streams = paths.iter().map(stream).collect::<Result<_>>()?;
-        Ok(Self { streams, block_bytes, overlap })
+    pub fn open(
+        (paths, pairing): (&[PathBuf], Pairing),
+        block_bytes: usize,
+        overlap: Option<usize>,
+    ) -> Result<Self> {
+        let trimmed = Arc::<Mutex<TrimCounts>>::default();
+        let stream = |(files, pairing): (&[PathBuf], Pairing)| {
+            let stream = if pairing.is_trimmed {
+                Stream::trimmed(files, pairing.reads_per_file(), trimmed.clone())
+            } else {
+                Stream::open(&files[0])
+            };
+            Ok((files[0].clone(), Mutex::new(stream?)))
+        };
+        let pairing = if pairing.is_trimmed { pairing } else { Pairing::NONE };
+        let streams = pairing.sources(paths).map(stream).collect::<Result<_>>()?;
+        Ok(Self { streams, block_bytes, overlap, trimmed })
+    }
+
+    /// Counts of the reads so far as they were trimmed.
+    pub fn trimmed(&self) -> TrimCounts {
+        *lock(&self.trimmed)
     }
 
     /// Fills `block` with the next records of some file; returns `false` at the end of all files.
@@ -110,22 +131,27 @@ impl ReadSource {
 
 impl Stream {
     fn open(path: &Path) -> Result<Self> {
-        let failed = |cause: std::io::Error| unpack::failure(OPERATION, path, &cause);
         let position = Arc::<AtomicU64>::default();
-        let file = Input::open(path).map_err(failed)?;
-        let counted = Counted { file, position: position.clone() };
-        let records = unpack::unpacked(counted).and_then(text::records).map_err(failed)?;
-        let (reader, rest) = (records.text, Vec::new());
-        let format = match records.first {
-            // An empty file has no records.
-            None | Some(b'@') => Format::Fastq,
-            Some(b'>') => Format::Fasta,
-            _ => {
-                let text = format!("{} is neither FASTQ nor FASTA", path.display());
-                return Err(Error::input(OPERATION, text));
-            }
-        };
-        Ok(Self { reader: Some(reader), format, position, reported: 0, rest, repeated_bases: 0 })
+        let (reader, format) = opened(path, &position)?;
+        Ok(Self::of(reader, format, position))
+    }
+
+    /// Opens a file, or two whose reads are pairs, as a text of trimmed reads.
+    fn trimmed(
+        paths: &[PathBuf],
+        reads_per_file: usize,
+        counts: Arc<Mutex<TrimCounts>>,
+    ) -> Result<Self> {
+        let position = Arc::<AtomicU64>::default();
+        let text = |path: &PathBuf| Ok(opened(path, &position)?.0);
+        let texts = paths.iter().map(text).collect::<Result<_>>()?;
+        let reader = Box::new(TrimmedText::new(texts, reads_per_file, counts));
+        Ok(Self::of(reader, Format::Fasta, position))
+    }
+
+    fn of(reader: Box<dyn Read + Send>, format: Format, position: Arc<AtomicU64>) -> Self {
+        let (reader, rest) = (Some(reader), Vec::new());
+        Self { reader, format, position, reported: 0, rest, repeated_bases: 0 }
     }
 
     fn fill(
@@ -183,6 +209,24 @@ impl Stream {
         }
         true
     }
+}
+
+/// Opens a file as text that adds to `position` what is read of it; returns it with its format.
+fn opened(path: &Path, position: &Arc<AtomicU64>) -> Result<(Box<dyn Read + Send>, Format)> {
+    let failed = |cause: std::io::Error| unpack::failure(OPERATION, path, &cause);
+    let file = Input::open(path).map_err(failed)?;
+    let counted = Counted { file, position: position.clone() };
+    let records = unpack::unpacked(counted).and_then(text::records).map_err(failed)?;
+    let format = match records.first {
+        // An empty file has no records.
+        None | Some(b'@') => Format::Fastq,
+        Some(b'>') => Format::Fasta,
+        _ => {
+            let text = format!("{} is neither FASTQ nor FASTA", path.display());
+            return Err(Error::input(OPERATION, text));
+        }
+    };
+    Ok((records.text, format))
 }
 
 /// Returns the end of the last complete record of FASTQ.
@@ -292,7 +336,7 @@ fn each_fasta(bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<()>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cuesta_input::reads::{Pairing, ReadBatch, Reads};
+    use cuesta_input::reads::{ReadBatch, Reads};
     use cuesta_testkit::reads::reads_text;
     use flate2::Compression;
     use flate2::write::GzEncoder;
@@ -326,7 +370,8 @@ mod tests {
     }
 
     fn parsed(path: &Path, block_bytes: usize, overlap: Option<usize>) -> Vec<Vec<u8>> {
-        let source = ReadSource::open(&[path.to_owned()], block_bytes, overlap).unwrap();
+        let source =
+            ReadSource::open((&[path.to_owned()], Pairing::NONE), block_bytes, overlap).unwrap();
         let (mut block, mut reads, mut file_bytes) = (ReadBlock::default(), Vec::new(), 0);
         let mut repeated = 0;
         while source.next(&mut block).unwrap() {
@@ -381,13 +426,13 @@ mod tests {
             assert_eq!(parsed(&path, 1 << 10, None), [b"ACGT"]);
         }
         let (_folder, path) = written(b"@a\nACGT\n+\nIII\n", false);
-        let source = ReadSource::open(&[path], 100, None).unwrap();
+        let source = ReadSource::open((&[path], Pairing::NONE), 100, None).unwrap();
         let mut block = ReadBlock::default();
         assert!(source.next(&mut block).unwrap());
         assert!(block.each_read(|_| Ok(())).is_err());
         for content in [&b"hello"[..], b"hello @"] {
             let (_folder, path) = written(content, false);
-            assert!(ReadSource::open(&[path], 100, None).is_err());
+            assert!(ReadSource::open((&[path], Pairing::NONE), 100, None).is_err());
         }
     }
 }

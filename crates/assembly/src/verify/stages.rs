@@ -125,7 +125,7 @@ impl<'a> Verification<'_, 'a> {
             Some(_) => Depth::counted(),
             None => {
                 let counts = paths.all.iter().map(|path| path.count_sum).sum();
-                Depth::shared_out(proven.read_bases, counts)
+                Depth::shared_out(proven.reads.bases, counts)
             }
         };
         if is_last {
@@ -175,6 +175,7 @@ impl<'a> Verification<'_, 'a> {
             min_count: if is_read { claimed.min_count } else { 1 },
             with_sample: place == 0 && self.plan.options.min_count.is_none(),
             drop_ambiguous: self.plan.options.drop_reads_with_n,
+            pairing: self.plan.options.pairing(),
             chosen: self.chosen,
             unitigs: unitigs.to_owned(),
             trusted: (place > 0).then(|| self.before(&before_file(stage.k))),
@@ -227,10 +228,10 @@ impl<'a> Verification<'_, 'a> {
     /// are chosen by it.
     fn longest_read(&self, claimed: &Level, proven: &Proven<'_>) -> u64 {
         match claimed.longest_read {
-            Some(claimed) if proven.longest_read >= READ_PART_BASES => {
-                claimed.max(proven.longest_read)
+            Some(claimed) if proven.reads.longest >= READ_PART_BASES => {
+                claimed.max(proven.reads.longest)
             }
-            _ => proven.longest_read,
+            _ => proven.reads.longest,
         }
     }
 
@@ -260,9 +261,11 @@ impl<'a> Verification<'_, 'a> {
             fit,
             distinct: if is_known { spectra.all.distinct(1) } else { claimed.distinct },
             solid: if is_known { spectra.all.distinct(min_count) } else { claimed.solid },
-            read_bases: proven.read_bases,
+            read_bases: proven.reads.bases,
             longest_read: (self.plan.is_chosen && before.is_none())
                 .then(|| self.longest_read(claimed, proven)),
+            trimmed: (self.plan.options.trims() && before.is_none())
+                .then_some(proven.reads.trimmed),
             facts: MethodFacts::new(),
             traffic: None,
             unitigs: proven.text.len(),
@@ -389,8 +392,8 @@ impl<'a> Verification<'_, 'a> {
         let is_same = bridges::is_file_of(&path, &solid)?;
         state.require(is_same, || wrong_file(&path));
         let shape = (graph.k, options.drop_reads_with_n);
-        let are_supported =
-            bridges::are_supported(&solid, shape, context.request, context.progress)?;
+        let reads = (context.request, options.pairing());
+        let are_supported = bridges::are_supported(&solid, shape, reads, context.progress)?;
         state.require(are_supported, || "a bridge is made neither of contigs nor of reads".into());
         Ok(Some(PendingLevel { k: size, pair_facts }))
     }

@@ -1,6 +1,7 @@
 //! Batches of reads, which threads take at a time.
 
 use super::NameSums;
+use super::trim::TrimCounts;
 use crate::block_buffer::BlockBuffer;
 
 /// Consecutive reads of a source.
@@ -13,6 +14,8 @@ pub struct ReadBatch {
     pub(super) first: u64,
     /// Sums over the names of all reads that it was filled with, if requested.
     pub(super) names: Option<NameSums>,
+    /// Counts of its reads as they were trimmed, unless they come from the cache.
+    pub(super) trimmed: TrimCounts,
     /// A block of each file that it was read from.
     pub(super) texts: Vec<BlockBuffer>,
 }
@@ -28,6 +31,12 @@ impl ReadBatch {
         self.names.unwrap_or_default()
     }
 
+    /// Counts of its reads as they were trimmed; none for a batch from the cache, whose reads were
+    /// counted before.
+    pub fn trimmed(&self) -> &TrimCounts {
+        &self.trimmed
+    }
+
     /// The reads, one after the other.
     pub fn reads(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
@@ -38,6 +47,19 @@ impl ReadBatch {
     pub fn read(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.bases[start..self.ends[index]]
+    }
+
+    /// Shortens the last reads, from the read `first` on, to these lengths.
+    pub(super) fn shorten(&mut self, first: usize, lengths: &[usize]) {
+        let mut start = if first == 0 { 0 } else { self.ends[first - 1] };
+        let mut end = start;
+        for (&length, read_end) in lengths.iter().zip(&mut self.ends[first..]) {
+            self.bases.copy_within(start..start + length, end);
+            start = *read_end;
+            end += length;
+            *read_end = end;
+        }
+        self.bases.truncate(end);
     }
 
     /// Number of reads.

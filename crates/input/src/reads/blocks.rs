@@ -7,6 +7,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use super::ReadBatch;
 use super::mates::{self, EarlierNames, MateCounts};
+use super::trim::{self, ReadRecord};
 use crate::block_buffer::BlockBuffer;
 
 const LINES: usize = 4;
@@ -136,32 +137,45 @@ fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
     end + 1
 }
 
-/// Appends the bases and ends of groups of `reads_per_file` records of each text in turn; false if
-/// a text does not hold `groups` groups. A text that was cut off by its lines and has a record of
-/// more lines has fewer records. Names of pairs are added to `mate_counts`; with the name of the
-/// first read of the file, where it may recur.
+/// Appends the bases and ends of groups of `reads_per_file` records of each text in turn, trimmed if
+/// `trims`; false if a text does not hold `groups` groups. A text that was cut off by its lines and
+/// has a record of more lines has fewer records. Names of pairs are added to `mate_counts`; with the
+/// name of the first read of the file, where it may recur.
 pub(super) fn parse(
     batch: &mut ReadBatch,
-    (reads_per_file, groups): (usize, u64),
+    (reads_per_file, groups, trims): (usize, u64, bool),
     mate_counts: Option<(&mut MateCounts, &[u8])>,
 ) -> bool {
     let (mut mate_counts, first_name) = mate_counts.unzip();
-    let ReadBatch { texts, bases, ends, text_bytes, names, first: groups_before, .. } = batch;
+    let ReadBatch { texts, bases, ends, text_bytes, names, trimmed, first, .. } = batch;
+    let groups_before = *first;
+    let count = texts.len() * reads_per_file;
     *text_bytes = texts.iter().map(|text| text.len() as u64).sum();
     let mut rests: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
     let mut last = None;
-    for group in *groups_before..*groups_before + groups {
+    for group in groups_before..groups_before + groups {
         let (mut of_group, mut index): ([&[u8]; 2], usize) = ([&[]; 2], 0);
+        let mut records = [ReadRecord::default(); 2];
         for rest in &mut rests {
             for _ in 0..reads_per_file {
-                let Some((header, letters)) = record(rest) else { return false };
-                bases.extend_from_slice(letters);
-                ends.push(bases.len());
+                let Some((header, read)) = record(rest) else { return false };
+                if !trims {
+                    bases.extend_from_slice(read.letters);
+                    ends.push(bases.len());
+                }
+                records[index % 2] = read;
                 of_group[index % 2] = header;
                 index += 1;
                 if let Some(sums) = names {
                     sums.add(mates::name(header));
                 }
+            }
+        }
+        if trims {
+            let lengths = trim::of_group(&records[..count], trimmed);
+            for (read, length) in records.iter().zip(lengths).take(count) {
+                bases.extend_from_slice(&read.letters[..length]);
+                ends.push(bases.len());
             }
         }
         if let Some(counts) = &mut mate_counts {
@@ -174,9 +188,9 @@ pub(super) fn parse(
     rests.iter().all(|rest| rest.is_empty())
 }
 
-/// Splits the first record off a text; returns its first line without the `@`, and its bases.
+/// Splits the first record off a text; returns its first line without the `@`, and its read.
 #[inline(always)]
-fn record<'t>(text: &mut &'t [u8]) -> Option<(&'t [u8], &'t [u8])> {
+fn record<'t>(text: &mut &'t [u8]) -> Option<(&'t [u8], ReadRecord<'t>)> {
     let rest = *text;
     let letters = memchr(b'\n', rest)? + 1;
     let separator = letters + memchr(b'\n', &rest[letters..])? + 1;
@@ -191,10 +205,11 @@ fn record<'t>(text: &mut &'t [u8]) -> Option<(&'t [u8], &'t [u8])> {
         Some(b'\n') => likely,
         _ => qualities + memchr(b'\n', &rest[qualities..])?,
     };
-    let (bases, scores) = (line(&rest[letters..separator - 1]), line(&rest[qualities..end]));
-    let is_record = rest[0] == b'@' && rest[separator] == b'+' && bases.len() == scores.len();
+    let name = &rest[1..letters - 1];
+    let (letters, qualities) = (line(&rest[letters..separator - 1]), line(&rest[qualities..end]));
+    let is_record = rest[0] == b'@' && rest[separator] == b'+' && letters.len() == qualities.len();
     *text = &rest[end + 1..];
-    is_record.then(|| (&rest[1..letters - 1], bases))
+    is_record.then_some((name, ReadRecord { letters, qualities }))
 }
 
 fn line(bytes: &[u8]) -> &[u8] {

@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
+use super::trim::TrimCounts;
 use super::{Pairing, ReadBatch, Reads};
 
 /// Divisor of the memory limit that bounds the cache.
@@ -19,7 +20,7 @@ const LETTERS: [u8; 4] = *b"ACGT";
 /// Code of a letter that is not a base.
 const OTHER: u8 = 4;
 /// Codes of letters, in upper and lower case.
-const CODES: [u8; 256] = codes();
+pub(super) const CODES: [u8; 256] = codes();
 /// The letters of a byte.
 const UNPACKED: [[u8; 4]; 256] = unpacked();
 
@@ -213,7 +214,8 @@ impl PackedBatch {
     }
 
     fn unpack(&self, batch: &mut ReadBatch) {
-        let ReadBatch { bases, ends, text_bytes, source, first, .. } = batch;
+        let ReadBatch { bases, ends, text_bytes, source, first, trimmed, .. } = batch;
+        *trimmed = TrimCounts::default();
         bases.clear();
         bases.extend(self.packed.iter().flat_map(|&byte| UNPACKED[usize::from(byte)]));
         bases.truncate(self.ends.last().map_or(0, |&end| end as usize));

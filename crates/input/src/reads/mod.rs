@@ -6,10 +6,12 @@ pub mod cached;
 pub mod distinct;
 mod mates;
 mod members;
+mod records;
 mod refusals;
 pub mod shares;
 mod source;
 pub mod text;
+pub mod trim;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,6 +54,8 @@ pub struct Pairing {
     pub singles: usize,
     /// Whether the names of mates are not compared.
     pub is_unchecked: bool,
+    /// Whether reads are trimmed.
+    pub is_trimmed: bool,
 }
 
 /// Layout of the reads of pairs in files.
@@ -76,7 +80,7 @@ impl Pairing {
 
     /// All reads in such a layout.
     pub const fn of(layout: PairLayout) -> Self {
-        Self { layout, singles: 0, is_unchecked: false }
+        Self { layout, singles: 0, is_unchecked: false, is_trimmed: false }
     }
 
     /// Whether there are pairs.
@@ -92,6 +96,14 @@ impl Pairing {
     /// Number of reads of a pair in each file.
     pub fn reads_per_file(self) -> usize {
         if self.layout == PairLayout::InTurn { 2 } else { 1 }
+    }
+
+    /// Returns the files of each source, with the pairing of its reads.
+    pub fn sources<T>(self, files: &[T]) -> impl Iterator<Item = (&[T], Self)> {
+        let (pairs, singles) = self.split_files(files);
+        let of_single = Self { is_trimmed: self.is_trimmed, ..Self::NONE };
+        let of_pairs = pairs.chunks(self.files()).map(move |files| (files, self));
+        of_pairs.chain(singles.chunks(1).map(move |file| (file, of_single)))
     }
 
     /// Splits files into those of pairs and those of single reads.
@@ -120,14 +132,6 @@ impl Reads {
         Ok(reads)
     }
 
-    /// Opens a file, which may be empty.
-    ///
-    /// # Errors
-    /// As [`Reads::open`].
-    pub(super) fn open_file(path: &Path) -> Result<Self> {
-        Self::open_in(&[path.to_owned()], Pairing::NONE, BATCH_BYTES)
-    }
-
     /// Opens the files of a source, which may be empty.
     ///
     /// # Errors
@@ -137,18 +141,14 @@ impl Reads {
     }
 
     fn open_in(paths: &[PathBuf], pairing: Pairing, batch_bytes: usize) -> Result<Self> {
-        let (pairs, singles) = pairing.split_files(paths);
-        let files = pairing.files();
-        let of_pairs = pairs.chunks(files).map(|paths| {
-            if paths.len() < files {
+        let open = |(paths, pairing): (&[PathBuf], Pairing)| {
+            if paths.len() < pairing.files() {
                 let text = format!("{} has no mate; give the files two by two", paths[0].display());
                 return Err(Error::input(OPERATION, text));
             }
-            Source::open(paths, (pairing, pairing.reads_per_file()), batch_bytes)
-        });
-        let of_singles =
-            singles.chunks(1).map(|paths| Source::open(paths, (pairing, 1), batch_bytes));
-        Ok(Self::of(of_pairs.chain(of_singles).collect::<Result<_>>()?))
+            Source::open(paths, pairing, batch_bytes)
+        };
+        Ok(Self::of(pairing.sources(paths).map(open).collect::<Result<_>>()?))
     }
 
     /// Passes the reads of a source to `take` from the first on, in batches, until it returns
@@ -191,12 +191,16 @@ impl Reads {
         Self { sources, cache: None, next_cached: None }
     }
 
-    /// Opens a text of some records of a file, or of none.
+    /// Opens texts of some records of the files of a source, or of none.
     ///
     /// # Errors
     /// As [`Reads::open`].
-    fn open_text(path: &Path, text: text::ReadText) -> Result<Self> {
-        Ok(Self::of(vec![Source::of_text(path.to_owned(), text, BATCH_BYTES)?]))
+    fn open_texts(
+        paths: Vec<PathBuf>,
+        texts: Vec<text::ReadText>,
+        pairing: Pairing,
+    ) -> Result<Self> {
+        Ok(Self::of(vec![Source::of_texts(paths, texts, (pairing, BATCH_BYTES))?]))
     }
 
     /// Fills `batch` with the next reads of some source; `false` when all have been returned.

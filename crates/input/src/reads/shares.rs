@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::records::RecordRange;
 use super::text::{self, ReadText};
-use super::{PACKED_TIMES, Reads, members};
+use super::{PACKED_TIMES, Pairing, Reads, members};
 use crate::storage::{self, Input};
 use crate::unpack::{self, CompressionFormat};
 
@@ -92,15 +93,38 @@ pub fn unpacked_bytes(share: &Share, most: u64) -> Result<Option<u64>> {
     Ok((text_bytes > most && is_compressed()?).then_some(text_bytes))
 }
 
-/// Opens the reads of a share.
+/// Opens the reads of a share, which are single.
 ///
 /// # Errors
 /// As [`Reads::open`].
-pub fn open(share: &Share) -> Result<Reads> {
+pub fn open(share: &Share, pairing: Pairing) -> Result<Reads> {
+    let pairing = Pairing { is_trimmed: pairing.is_trimmed, ..Pairing::NONE };
+    Reads::open_texts(vec![share.path.clone()], vec![text_of(share)?], pairing)
+}
+
+/// Opens `pairs` pairs of a source: the first is after so many records of a share of each file. Their
+/// names are not compared.
+///
+/// # Errors
+/// As [`Reads::open`].
+pub fn open_pairs(files: &[(Share, u64)], pairs: u64, pairing: Pairing) -> Result<Reads> {
+    let count = pairs * pairing.reads_per_file() as u64;
+    let text = |(share, skipped): &(Share, u64)| {
+        let ReadText { text, first, first_name } = text_of(share)?;
+        let text = Box::new(RecordRange::new(text, first, (*skipped, count)));
+        Ok(ReadText { text, first, first_name })
+    };
+    let texts = files.iter().map(text).collect::<Result<_>>()?;
+    let paths = files.iter().map(|(share, _)| share.path.clone()).collect();
+    Reads::open_texts(paths, texts, Pairing { is_unchecked: true, ..pairing })
+}
+
+/// Returns the text of the records of a share.
+fn text_of(share: &Share) -> Result<ReadText> {
     let failed = |cause: io::Error| unpack::failure(OPERATION, &share.path, &cause);
     let form = form_of(&share.path).map_err(failed)?;
     if form != Form::Lines && share.start == 0 && is_last(share).map_err(failed)? {
-        return Reads::open_file(&share.path);
+        return text::records(unpack::open(&share.path).map_err(failed)?).map_err(failed);
     }
     let text = if form == Form::Lines { plain(share) } else { unpacked(share) };
     let (mut text, first) = text.map_err(failed)?;
@@ -113,7 +137,7 @@ pub fn open(share: &Share) -> Result<Reads> {
     (&mut text).take(1).read_to_end(&mut start).map_err(failed)?;
     let first = start.first().copied();
     let text = Box::new(io::Cursor::new(start).chain(text).chain(after));
-    Reads::open_text(&share.path, ReadText { text, first, first_name: Vec::new() })
+    Ok(ReadText { text, first, first_name: Vec::new() })
 }
 
 /// Text, and the first byte of the records of its file, which determines the format.
@@ -214,7 +238,7 @@ mod tests {
     fn all_reads(shares: &[Share]) -> Vec<String> {
         let mut sequences = Vec::new();
         for share in shares {
-            let reads = open(share).unwrap();
+            let reads = open(share, Pairing::NONE).unwrap();
             let mut batch = ReadBatch::default();
             while reads.next(&mut batch).unwrap() {
                 sequences

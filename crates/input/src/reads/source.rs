@@ -11,6 +11,7 @@ use super::blocks::{self, BlockCut, RecordBlocks};
 use super::mates::{self, EarlierNames, FirstMismatch, MateCounts, SharedCounts};
 use super::refusals::{self, Guarded, StorageFault};
 use super::text::{self, ReadText};
+use super::trim::{self, ReadRecord, TrimCounts};
 use super::{OPERATION, Pairing, ReadBatch};
 use crate::unpack;
 
@@ -22,6 +23,8 @@ pub(super) struct Source {
     batch_bytes: usize,
     /// Whether the files have no reads.
     pub(super) is_empty: bool,
+    /// Whether reads are trimmed.
+    is_trimmed: bool,
     /// Counts of the names of pairs, if these are compared.
     mate_counts: Option<SharedCounts>,
     /// The name of the first read of the first file.
@@ -54,28 +57,37 @@ pub(super) struct Parser {
 }
 
 impl Source {
-    /// Opens the files, which may be empty; `reads_per_file` reads of each are adjacent.
+    /// Opens the files, which may be empty.
     ///
     /// # Errors
     /// `Input` for a file that is neither FASTA nor FASTQ; `System`.
-    pub(super) fn open(
-        paths: &[PathBuf],
-        (pairing, reads_per_file): (Pairing, usize),
-        batch_bytes: usize,
+    pub(super) fn open(paths: &[PathBuf], pairing: Pairing, batch_bytes: usize) -> Result<Self> {
+        let texts = paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
+        Self::of_texts(paths.to_vec(), texts, (pairing, batch_bytes))
+    }
+
+    /// The records of a text of each file.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub(super) fn of_texts(
+        paths: Vec<PathBuf>,
+        mut texts: Vec<ReadText>,
+        (pairing, batch_bytes): (Pairing, usize),
     ) -> Result<Self> {
-        let mut texts: Vec<ReadText> =
-            paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
+        let reads_per_file = pairing.reads_per_file();
         let first_name = texts.first_mut().map(|text| std::mem::take(&mut text.first_name));
         let is_empty = texts.iter().all(|text| text.first.is_none());
         let records = if texts.iter().all(|text| text.first.is_none_or(|first| first == b'@')) {
             let texts = texts.into_iter().map(|text| text.text).collect();
             RecordReader::Cut(RecordBlocks::new(texts, reads_per_file, batch_bytes))
         } else {
-            RecordReader::Parsed(parsers(paths, texts)?)
+            RecordReader::Parsed(parsers(&paths, texts)?)
         };
         let is_checked = paths.len() * reads_per_file == 2 && !pairing.is_unchecked;
-        let source = Self::of(paths.to_vec(), reads_per_file, (batch_bytes, is_checked), records);
-        Ok(Self { is_empty, first_name: first_name.unwrap_or_default(), ..source })
+        let source = Self::of(paths, reads_per_file, (batch_bytes, is_checked), records);
+        let (first_name, is_trimmed) = (first_name.unwrap_or_default(), pairing.is_trimmed);
+        Ok(Self { is_empty, first_name, is_trimmed, ..source })
     }
 
     /// The records from the first on, found by parsers.
@@ -83,13 +95,6 @@ impl Source {
     pub(super) fn parsed(&self) -> Result<RecordReader> {
         let texts = self.paths.iter().map(|path| opened(path)).collect::<Result<_>>()?;
         Ok(RecordReader::Parsed(parsers(&self.paths, texts)?))
-    }
-
-    /// The records of one file.
-    pub(super) fn of_text(path: PathBuf, text: ReadText, batch_bytes: usize) -> Result<Self> {
-        let paths = vec![path];
-        let parsers = parsers(&paths, vec![text])?;
-        Ok(Self::of(paths, 1, (batch_bytes, false), RecordReader::Parsed(parsers)))
     }
 
     fn of(
@@ -106,6 +111,7 @@ impl Source {
             reads_per_file,
             batch_bytes,
             is_empty: false,
+            is_trimmed: false,
             mate_counts,
             first_name,
             opened,
@@ -129,6 +135,7 @@ impl Source {
         batch.bases.clear();
         batch.ends.clear();
         batch.text_bytes = 0;
+        batch.trimmed = TrimCounts::default();
         if let Some(fault) = &opened.fault {
             return Err(fault.clone());
         }
@@ -154,7 +161,7 @@ impl Source {
         drop(opened);
         let mut counts = MateCounts::default();
         let names = self.mate_counts.is_some().then_some((&mut counts, &self.first_name[..]));
-        if blocks::parse(batch, (self.reads_per_file, groups), names)
+        if blocks::parse(batch, (self.reads_per_file, groups, self.is_trimmed), names)
             && !self.have_mismatch(&counts)
         {
             return Ok(true);
@@ -215,17 +222,22 @@ impl Source {
         batch: &mut ReadBatch,
     ) -> Result<bool> {
         while batch.bases.len() < self.batch_bytes && !parsers.is_empty() {
-            let mut ended = 0;
+            let (mut ended, first) = (0, batch.ends.len());
             for (file, path) in self.paths.iter().enumerate() {
                 for within in 0..self.reads_per_file {
                     let before = pass.returned * self.reads_per_file as u64 + within as u64;
                     let place = refusals::RecordPlace { path, before };
-                    if !parsers[file].next(&place, batch, &mut pass.names[(file + within) % 2])? {
+                    let side = (file + within) % 2;
+                    let line = (&mut pass.names[side], &mut pass.qualities[side]);
+                    if !parsers[file].next(&place, batch, line)? {
                         ended += 1;
                     }
                 }
             }
             if ended == 0 {
+                if self.is_trimmed {
+                    pass.trim(batch, first);
+                }
                 if self.mate_counts.is_some() {
                     pass.add_names();
                 }
@@ -268,6 +280,7 @@ struct Pass {
     first: Option<FirstMismatch>,
     /// Names of the reads of the last pair, and of the read before it.
     names: [Vec<u8>; 2],
+    qualities: [Vec<u8>; 2],
     before: Vec<u8>,
     has_before: bool,
     /// The name of the first read of the source.
@@ -277,6 +290,21 @@ struct Pass {
 }
 
 impl Pass {
+    /// Trims the last reads of a batch, a group from the read `first` on.
+    fn trim(&self, batch: &mut ReadBatch, first: usize) {
+        let count = batch.len() - first;
+        let mut records = [ReadRecord::default(); 2];
+        for (index, (mate, qualities)) in
+            records.iter_mut().zip(&self.qualities).enumerate().take(count)
+        {
+            *mate = ReadRecord { letters: batch.read(first + index), qualities };
+        }
+        let mut counts = batch.trimmed;
+        let lengths = trim::of_group(&records[..count], &mut counts);
+        batch.trimmed = counts;
+        batch.shorten(first, &lengths[..count]);
+    }
+
     fn add_names(&mut self) {
         let lines = [&self.names[0][..], &self.names[1][..]];
         if let Some(first) = &mut self.first {
@@ -301,7 +329,7 @@ impl Parser {
         &mut self,
         place: &refusals::RecordPlace<'_>,
         batch: &mut ReadBatch,
-        name: &mut Vec<u8>,
+        (name, qualities): (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Result<bool> {
         let Some(reader) = &mut self.reader else { return Ok(false) };
         let record = reader.next();
@@ -313,6 +341,8 @@ impl Parser {
                 batch.text_bytes += record.all().len() as u64 + 1;
                 name.clear();
                 name.extend_from_slice(record.id());
+                qualities.clear();
+                qualities.extend_from_slice(record.qual().unwrap_or_default());
                 if let Some(sums) = &mut batch.names {
                     sums.add(mates::name(record.id()));
                 }

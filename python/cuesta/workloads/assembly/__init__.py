@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from cuesta.workloads.assembly import components, coverage, next_steps, spectrum, tables
+from cuesta.workloads.assembly import (
+    components,
+    coverage,
+    next_steps,
+    spectrum,
+    tables,
+    trimming,
+)
 from cuesta.workloads.assembly.files import Files, View
 
 
@@ -14,7 +21,7 @@ def views(folder: Path, parameters: Mapping[str, object], rows: int) -> list[Vie
     """Return the views of an assembly in `folder`.
 
     They show the spectrum of k-mers, next steps, contigs by length, their depth by length and GC,
-    the graph, circular replicons, the largest contigs, libraries of read pairs, each size of
+    the graph, trimmed reads, circular replicons, the largest contigs, libraries of read pairs, each size of
     k-mers, the cost of vertex programs, if any, and the bytes of the paper's first stage. Views of
     missing or damaged files are left out.
     """
@@ -22,7 +29,7 @@ def views(folder: Path, parameters: Mapping[str, object], rows: int) -> list[Vie
     makers = (
         partial(spectrum.views, parameters=parameters),
         partial(next_steps.views, parameters=parameters), tables.lengths, coverage.views,
-        components.views, tables.circles, tables.largest, tables.libraries, tables.levels,
+        components.views, trimming.views, tables.circles, tables.largest, tables.libraries, tables.levels,
         tables.first_stage, tables.supersteps,
     )  # fmt: skip
     shown: list[View] = []

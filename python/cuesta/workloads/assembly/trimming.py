@@ -1,0 +1,74 @@
+"""Trimmed reads, in a sentence and as a view; and adapters that no one cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cuesta import numerals as n
+from cuesta.workloads.assembly.files import Files, View
+
+KITS = ("TruSeq", "Nextera", "MGI")
+"""Kits of the known adapters, in the order of `kits` in `stats.json`."""
+
+UNCUT_SHARE = 0.001
+"""Share of the first reads with an adapter from which on it is worth a remark."""
+
+UNCUT_READS_MIN = 3
+"""Least number of them: fewer may be by chance."""
+
+_REASONS = (("adapters", "adapters"), ("poly_g", "tails of G"), ("quality", "tails of low quality"))
+
+
+def text(answer: Files) -> str:
+    """Return what was cut off the reads; empty if they were not trimmed."""
+    counts = answer.stats["levels"][0].get("trimmed")
+    if not counts:
+        return ""
+    parts = [
+        f"{title} off {counts[key]['reads']:,}{_of_kits(counts) if key == 'adapters' else ''}"
+        for key, title in _REASONS
+        if counts[key]["reads"]
+    ]
+    letters = sum(counts[key]["letters"] for key, _ in _REASONS)
+    if not parts:
+        return f"nothing off {counts['reads']:,} reads"
+    share = n.percent(letters / counts["letters"])
+    return f"{', '.join(parts)} of {counts['reads']:,} reads, {share} of their bases"
+
+
+def _of_kits(counts: Mapping[str, Any]) -> str:
+    kits = [name for name, reads in zip(KITS, counts["kits"], strict=True) if reads]
+    return f" ({n.listed(kits)})" if kits else ""
+
+
+def views(answer: Files) -> list[View]:
+    """Show reads and bases that were cut off, by the reason."""
+    counts = answer.stats["levels"][0].get("trimmed")
+    if not counts:
+        return []
+    rows: list[list[str | int]] = [
+        [title, counts[key]["reads"], counts[key]["letters"]] for key, title in _REASONS
+    ]
+    note = f"Of {counts['reads']:,} reads with {counts['letters']:,} letters."
+    kits = [
+        f"{reads:,} begin as those of {name}"
+        for name, reads in zip(KITS, counts["kits"], strict=True)
+        if reads
+    ]
+    if kits:
+        note += f" Of the adapters {n.listed(kits)}."
+    if counts["emptied"]:
+        note += f" Nothing remains of {n.plural(counts['emptied'], 'read')}."
+    return [{"kind": "table", "title": "Trimmed reads", "rows": rows, "note": note,
+             "columns": ["cut off", "reads", "letters"]}]  # fmt: skip
+
+
+def uncut(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a remark on adapters in the first reads that were not cut off, if there are any."""
+    reads, found = counts.get("first_reads", 0), counts.get("first_reads_with_adapters", 0)
+    if found >= UNCUT_READS_MIN and found >= UNCUT_SHARE * reads:
+        yield (
+            f"{found:,} of the first {reads:,} reads run into an adapter, "
+            f"{n.percent(found / reads)}, and none was cut off; --trim auto does so"
+        )

@@ -1,0 +1,61 @@
+"""What was trimmed is said, and adapters that no one cut off are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cuesta.workloads.assembly import trimming
+from cuesta.workloads.assembly.files import Files
+
+COUNTS = {
+    "reads": 2000,
+    "letters": 200_000,
+    "adapters": {"reads": 190, "letters": 5900},
+    "kits": [150, 0, 30],
+    "poly_g": {"reads": 0, "letters": 0},
+    "quality": {"reads": 4, "letters": 100},
+    "emptied": 1,
+}
+
+
+def answer(folder: Path, counts: object) -> Files:
+    level = {"k": 31} if counts is None else {"k": 31, "trimmed": counts}
+    (folder / "stats.json").write_text(json.dumps({"levels": [level]}))
+    return Files(folder, 8)
+
+
+def test_what_was_cut_off_is_said_by_the_reason(tmp_path: Path) -> None:
+    files = answer(tmp_path, COUNTS)
+    assert trimming.text(files) == (
+        "adapters off 190 (TruSeq and MGI), tails of low quality off 4 of 2,000 reads, "
+        "3% of their bases"
+    ).replace("3%", trimming.n.percent(0.03))
+    (view,) = trimming.views(files)
+    assert view["rows"] == [
+        ["adapters", 190, 5900],
+        ["tails of G", 0, 0],
+        ["tails of low quality", 4, 100],
+    ]
+    assert "150 begin as those of TruSeq and 30 begin as those of MGI" in str(view["note"])
+    assert "Nothing remains of 1" in str(view["note"])
+
+
+def test_untouched_reads_are_said_and_untrimmed_ones_are_not_mentioned(tmp_path: Path) -> None:
+    none = {"reads": 0, "letters": 0}
+    clean = {**COUNTS, "adapters": none, "quality": none, "kits": [0, 0, 0], "emptied": 0}
+    assert trimming.text(answer(tmp_path, clean)) == "nothing off 2,000 reads"
+    assert trimming.text(answer(tmp_path, None)) == ""
+    assert trimming.views(answer(tmp_path, None)) == []
+
+
+def test_adapters_that_no_one_cut_off_are_a_remark_from_one_in_a_thousand_on() -> None:
+    def remark(found: int, reads: int = 6000) -> list[str]:
+        return list(trimming.uncut({"first_reads": reads, "first_reads_with_adapters": found}))
+
+    assert remark(5) == []
+    assert remark(2, 10) == []
+    assert list(trimming.uncut({})) == []
+    (text,) = remark(600)
+    assert text.startswith("600 of the first 6,000 reads run into an adapter, ")
+    assert text.endswith("--trim auto does so")
