@@ -167,8 +167,8 @@ fn merged(phases: Vec<Phase>) -> Vec<Phase> {
     merged
 }
 
-/// Returns the length of the longest of the first reads of each file, or of each two whose reads are
-/// pairs, which must be reads of nucleotides; continues with all reads, until one has at least
+/// Returns the length of the longest of the first reads of each file, or of each two whose reads
+/// are pairs, which must be reads of nucleotides; continues with all reads, until one has at least
 /// `enough` letters.
 fn longest_read((context, pairing): (&Context<'_>, Pairing), enough: usize) -> Result<usize> {
     let paths = &context.request.inputs;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use common::engines::{Place, by_chance, by_ranks, files, resources};
 use common::turned;
 use cuesta_assembly::method::BuiltIn;
-use cuesta_assembly::verify::trimming::{Record, trim};
+use cuesta_assembly::verify::trimming::{QualityRead, trim};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
@@ -40,7 +40,7 @@ fn errors() -> impl Strategy<Value = Vec<(usize, char)>> {
 }
 
 /// Draws two mates with qualities, of fragments that are shorter or longer than they are.
-fn mates() -> impl Strategy<Value = [Record; 2]> {
+fn mates() -> impl Strategy<Value = [QualityRead; 2]> {
     let fragment = prop_oneof!["[ACGT]{0,120}", "(A|C|AT|ACG|G){0,60}", "[ACGTacgtN]{20,90}"];
     let adapters = prop_oneof![
         (0usize..3).prop_map(|kit| [0, 1]
@@ -61,13 +61,13 @@ fn mates() -> impl Strategy<Value = [Record; 2]> {
                 let letters = of_fragment(&strands[side], tail, (bases[side], &errors[side]));
                 let has_qualities = qualities[0].as_bytes()[0] % 4 > 0;
                 let count = if has_qualities { letters.len() } else { 0 };
-                Record { qualities: qualities[side].as_bytes()[..count].to_vec(), letters }
+                QualityRead { qualities: qualities[side].as_bytes()[..count].to_vec(), letters }
             })
         },
     )
 }
 
-fn lengths<const N: usize>(records: &[Record; N], counts: &mut TrimCounts) -> [usize; N] {
+fn lengths<const N: usize>(records: &[QualityRead; N], counts: &mut TrimCounts) -> [usize; N] {
     let reads = std::array::from_fn(|index: usize| ReadRecord {
         letters: &records[index].letters,
         qualities: &records[index].qualities,

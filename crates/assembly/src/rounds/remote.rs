@@ -167,8 +167,8 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
         Ok(reads.chain(solid).collect())
     }
 
-    /// Returns the shares of the reads that tasks divide. The reads of pairs are together where they
-    /// are trimmed by their overlap.
+    /// Returns the shares of the reads that tasks divide. Reads of pairs that are trimmed are
+    /// together.
     fn shares(&self, params: &LevelParams, response: &mut Response) -> Result<Vec<ReadShare>> {
         if params.only_solid {
             return Ok(Vec::new());
@@ -340,8 +340,7 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
         Ok(self.records.get_or_init(|| sources))
     }
 
-    /// Returns the bytes of the shares of pairs: of those that a task places, and of those that a
-    /// task divides, if these have pairs too.
+    /// Returns the bytes of the shares of pairs, which tasks place, and divide if they trim them.
     fn source_bytes(&self, pairing: Pairing) -> Result<u64> {
         let placed_bytes = self.placed_bytes()?;
         Ok(if pairing.is_trimmed { placed_bytes.min(self.share_bytes()) } else { placed_bytes })

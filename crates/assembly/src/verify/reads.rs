@@ -78,8 +78,9 @@ impl Read for Counted {
 }
 
 impl ReadSource {
-    /// Opens the files, to be read in blocks of about `block_bytes`; trimmed, if `pairing` says so. A longer sequence is cut, and
-    /// both parts have the `overlap` bases before the cut; without an overlap it is not cut.
+    /// Opens the files, to be read in blocks of about `block_bytes`; trimmed, if `pairing` says so.
+    /// A longer sequence is cut, and both parts have the `overlap` bases before the cut; without an
+    /// overlap it is not cut.
     ///
     /// # Errors
     /// `Input` for a file that is neither FASTQ nor FASTA; `System`.

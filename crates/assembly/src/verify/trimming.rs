@@ -16,7 +16,7 @@ use crate::kernel::scan::code;
 
 /// A record: letters, and qualities of FASTQ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct QualityRead {
     /// Letters.
     pub letters: Vec<u8>,
     /// Qualities, as many as letters; none in FASTA.
@@ -46,7 +46,7 @@ impl Records {
     }
 
     /// Returns the next record; `None` at the end of the text.
-    fn next(&mut self) -> io::Result<Option<Record>> {
+    fn next(&mut self) -> io::Result<Option<QualityRead>> {
         while !self.has_name || self.line.is_empty() {
             if !self.next_line()? {
                 return Ok(None);
@@ -54,7 +54,7 @@ impl Records {
             self.has_name = true;
         }
         self.has_name = false;
-        let mut record = Record::default();
+        let mut record = QualityRead::default();
         if self.line.starts_with(b"@") {
             self.next_line()?;
             record.letters.clone_from(&self.line);
@@ -131,7 +131,7 @@ impl Read for TrimmedText {
 }
 
 /// Trims a read, or two mates.
-pub fn trim(records: &mut [Record], counts: &mut TrimCounts) {
+pub fn trim(records: &mut [QualityRead], counts: &mut TrimCounts) {
     let mut fragment = None;
     if let [first, second] = records {
         fragment = fragment_bases(&first.letters, &second.letters);

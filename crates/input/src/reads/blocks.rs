@@ -137,10 +137,10 @@ fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
     end + 1
 }
 
-/// Appends the bases and ends of groups of `reads_per_file` records of each text in turn, trimmed if
-/// `trims`; false if a text does not hold `groups` groups. A text that was cut off by its lines and
-/// has a record of more lines has fewer records. Names of pairs are added to `mate_counts`; with the
-/// name of the first read of the file, where it may recur.
+/// Appends the bases and ends of groups of `reads_per_file` records of each text in turn, trimmed
+/// if `trims`; false if a text does not hold `groups` groups. A text that was cut off by its lines
+/// and has a record of more lines has fewer records. Names of pairs are added to `mate_counts`;
+/// with the name of the first read of the file, where it may recur.
 pub(super) fn parse(
     batch: &mut ReadBatch,
     (reads_per_file, groups, trims): (usize, u64, bool),

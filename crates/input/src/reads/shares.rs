@@ -102,8 +102,8 @@ pub fn open(share: &Share, pairing: Pairing) -> Result<Reads> {
     Reads::open_texts(vec![share.path.clone()], vec![text_of(share)?], pairing)
 }
 
-/// Opens `pairs` pairs of a source: the first is after so many records of a share of each file. Their
-/// names are not compared.
+/// Opens `pairs` pairs of a source: the first is after so many records of a share of each file.
+/// Their names are not compared.
 ///
 /// # Errors
 /// As [`Reads::open`].
