@@ -58,15 +58,15 @@ TEST_GROUPS = {
 """Paths of the Python tests of each group."""
 MUTANTS = 10_000
 MUTANT_TESTS = (
-    ("cuesta-assembly", "mutants", ""),
-    ("cuesta-network", "mutants", ""),
-    ("cuesta-sort", "mutants", ""),
-    ("cuesta-dataflow", "mutants", ""),
-    ("cuesta-images", "mutants", ""),
-    ("cuesta-kmeans", "verification", "no_mutant_of_an_answer_passes"),
+    ("cuesta-assembly", "assembly", "mutants::"),
+    ("cuesta-network", "network", "mutants::"),
+    ("cuesta-sort", "sort", "mutants::"),
+    ("cuesta-dataflow", "dataflow", "mutants::"),
+    ("cuesta-images", "images", "mutants::"),
+    ("cuesta-kmeans", "kmeans", "no_mutant_of_an_answer_passes"),
     ("cuesta-pga", "pga", "no_wrong_answer_passes"),
 )
-"""Crate, test file and filter."""
+"""Crate, its binary of tests and a filter."""
 STORE_KILLS = 10_000
 STORE_HISTORIES = 1000
 """Runs of three stores, each with several histories."""
@@ -77,7 +77,7 @@ SOAKED = (
     "tests/engines/test_conformance.py",
 )
 """Tests that do more where `CUESTA_SOAK` is set."""
-STORE_CRASHES = ("cargo", "test", "--package", "cuesta-store", "--release", "--test", "crash")
+STORE_CRASHES = ("cargo", "test", "--package", "cuesta-store", "--release", "crash::")
 
 
 @dataclass(frozen=True, kw_only=True)

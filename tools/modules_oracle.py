@@ -4,7 +4,7 @@
     python tools/modules_oracle.py --whole FOLDER MATRIX POWER MIN_SIZE
 
 The second form takes a matrix of `numpy.save`, rows are genes, and writes what R makes of it from
-the matrix to the end, for `MODULES_FIXTURES=FOLDER cargo test -p cuesta-modules --test whole`.
+the matrix to the end, for `MODULES_FIXTURES=FOLDER cargo test -p cuesta-modules whole::`.
 
 Needs `Rscript` with the packages of Debian's `r-cran-wgcna`. Long stages are thinned to evenly
 spaced values, unless `--all` is given. The default folder is that of the tests.

@@ -25,10 +25,10 @@ pub struct Units {
 impl Units {
     /// Computes the columns.
     pub fn new(expression: &Expression, measure: Measure) -> Self {
-        if let Measure::Bicor { fallback: Fallback::All, .. } = measure {
-            if (0..expression.genes()).any(|gene| is_flat(expression.row(gene))) {
-                return Self::new(expression, Measure::Pearson);
-            }
+        if let Measure::Bicor { fallback: Fallback::All, .. } = measure
+            && (0..expression.genes()).any(|gene| is_flat(expression.row(gene)))
+        {
+            return Self::new(expression, Measure::Pearson);
         }
         let (genes, samples) = (expression.genes(), expression.samples());
         let mut columns = vec![0.0; genes * samples];

@@ -1,0 +1,233 @@
+//! Trimming: by the rules at every place, the same in all engines, and of reads that run into their
+//! adapters, as if they had none.
+
+use std::path::{Path, PathBuf};
+
+use crate::common::engines::{Place, by_chance, by_ranks, files, resources};
+use crate::common::turned;
+use cuesta_assembly::method::BuiltIn;
+use cuesta_assembly::verify::trimming::{QualityRead, trim};
+use cuesta_core::job::Request;
+use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
+use cuesta_input::reads::trim::{ADAPTERS, ReadRecord, TrimCounts, trimmed};
+use cuesta_runtime::rounds::Resources;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Draws a read of a fragment: its bases, then an adapter and what follows it, a few of them wrong.
+fn of_fragment(
+    fragment: &str,
+    (adapter, more): (&str, &str),
+    (bases, errors): (usize, &[(usize, char)]),
+) -> Vec<u8> {
+    let text: String = [fragment, adapter, more].concat().chars().take(bases).collect();
+    let mut letters = text.into_bytes();
+    for &(place, letter) in errors {
+        if !letters.is_empty() {
+            let place = place % letters.len();
+            letters[place] = letter as u8;
+        }
+    }
+    letters
+}
+
+fn errors() -> impl Strategy<Value = Vec<(usize, char)>> {
+    prop::collection::vec((any::<usize>(), prop::sample::select(vec!['A', 'C', 'G', 'N'])), 0..9)
+}
+
+/// Draws two mates with qualities, of fragments that are shorter or longer than they are.
+fn mates() -> impl Strategy<Value = [QualityRead; 2]> {
+    let fragment = prop_oneof!["[ACGT]{0,120}", "(A|C|AT|ACG|G){0,60}", "[ACGTacgtN]{20,90}"];
+    let adapters = prop_oneof![
+        (0usize..3).prop_map(|kit| [0, 1]
+            .map(|side| { String::from_utf8(ADAPTERS[2 * kit + side].letters.to_vec()).unwrap() })),
+        "[ACGT]{20}".prop_map(|same| [same.clone(), same]),
+        ["[ACGT]{0,20}", "[ACGT]{0,20}"],
+    ];
+    let more = prop_oneof!["G{0,90}", "[ACGT]{0,90}", "[GGGGGGGGA]{0,90}"];
+    let sides = ([errors(), errors()], [20usize..110, 20usize..110], any::<bool>());
+    let qualities = ["[!-J]{240}", "[!-J]{240}"];
+    (fragment, adapters, more, sides, qualities).prop_map(
+        |(fragment, adapters, more, (errors, bases, are_equal), qualities)| {
+            let upper = fragment.to_uppercase();
+            let strands = [fragment.clone(), turned(&upper)];
+            let bases = if are_equal { [bases[0]; 2] } else { bases };
+            [0, 1].map(|side| {
+                let tail = (&adapters[side][..], &more[..]);
+                let letters = of_fragment(&strands[side], tail, (bases[side], &errors[side]));
+                let has_qualities = qualities[0].as_bytes()[0] % 4 > 0;
+                let count = if has_qualities { letters.len() } else { 0 };
+                QualityRead { qualities: qualities[side].as_bytes()[..count].to_vec(), letters }
+            })
+        },
+    )
+}
+
+fn lengths<const N: usize>(records: &[QualityRead; N], counts: &mut TrimCounts) -> [usize; N] {
+    let reads = std::array::from_fn(|index: usize| ReadRecord {
+        letters: &records[index].letters,
+        qualities: &records[index].qualities,
+    });
+    trimmed(reads, counts)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn reads_are_trimmed_by_the_rules_at_every_place(mates in mates()) {
+        let (mut counts, mut slow_counts) = (TrimCounts::default(), TrimCounts::default());
+        let fast = lengths(&mates, &mut counts);
+        let mut slow = mates.clone();
+        trim(&mut slow, &mut slow_counts);
+        prop_assert_eq!(fast, [0, 1].map(|side: usize| slow[side].letters.len()));
+        for read in mates {
+            let fast = lengths(std::slice::from_ref(&read), &mut counts);
+            let mut slow = [read];
+            trim(&mut slow, &mut slow_counts);
+            prop_assert_eq!(fast[0], slow[0].letters.len());
+        }
+        prop_assert_eq!(counts, slow_counts);
+        prop_assert_eq!(TrimCounts::of(counts.numbers()), counts);
+    }
+}
+
+/// Pairs of a genome, of which one in ten is of a fragment shorter than a read if `are_short`.
+/// Where these have no adapters, reads end with their fragments.
+struct Pairs {
+    reads: Vec<[String; 2]>,
+    /// Reads of short fragments.
+    short: u64,
+}
+
+const READ_BASES: usize = 100;
+
+fn pairs((bases, depth): (usize, usize), (are_short, have_adapters): (bool, bool)) -> Pairs {
+    let chance = Stream::new(29, 4);
+    let letter = |at: u64| char::from(b"ACGT"[(chance.bits(at) & 3) as usize]);
+    let genome: String = (0..bases as u64).map(letter).collect();
+    let mut pairs = Pairs { reads: Vec::new(), short: 0 };
+    for index in 0..(bases * depth / 2 / READ_BASES) as u64 {
+        let draw = |what: u64, below: usize| {
+            chance.below((1 << 40) + index * 4 + what, below as u64) as usize
+        };
+        let is_short = are_short && index % 10 == 3;
+        let span = if is_short { 40 + draw(0, 60) } else { 180 + draw(0, 60) };
+        let start = draw(1, bases - span);
+        let fragment = &genome[start..start + span];
+        pairs.short += 2 * u64::from(is_short);
+        let strands = [fragment.to_owned(), turned(fragment)];
+        let random: String = (0..60).map(|at| letter((1 << 50) + index * 64 + at)).collect();
+        let read = |side: usize| {
+            let adapter = String::from_utf8(ADAPTERS[side].letters.to_vec()).unwrap();
+            let tail = if have_adapters { adapter + &random } else { String::new() };
+            let text = strands[side].clone() + &tail;
+            text[..text.len().min(READ_BASES)].to_owned()
+        };
+        let reads = [read(0), read(1)];
+        let turns = draw(2, 2) == 1;
+        pairs.reads.push(if turns { [reads[1].clone(), reads[0].clone()] } else { reads });
+    }
+    pairs
+}
+
+/// Writes pairs to two files, or in turn to one, in FASTQ of good qualities.
+fn written(folder: &Path, name: &str, pairs: &[[String; 2]], in_turn: bool) -> Vec<PathBuf> {
+    let mut texts = [String::new(), String::new()];
+    for (index, pair) in pairs.iter().enumerate() {
+        for (side, read) in pair.iter().enumerate() {
+            let qualities = "I".repeat(read.len());
+            let text = &mut texts[if in_turn { 0 } else { side }];
+            *text += &format!("@p{index}/{}\n{read}\n+\n{qualities}\n", side + 1);
+        }
+    }
+    let count = if in_turn { 1 } else { 2 };
+    let write = |(side, text): (usize, &String)| {
+        let path = folder.join(format!("{name}_{side}.fq"));
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    texts.iter().enumerate().take(count).map(write).collect()
+}
+
+fn request(place: &Place, answer: &str, (inputs, parameters): (&[PathBuf], &Value)) -> Request {
+    Request { inputs: inputs.to_vec(), ..place.request(answer, parameters) }
+}
+
+fn trim_counts(folder: &Path) -> Value {
+    let text = std::fs::read_to_string(folder.join("stats.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["levels"][0]["trimmed"].take()
+}
+
+fn is_verified(request: &Request) -> bool {
+    let verdict = cuesta_assembly::verify::<BuiltIn>(request, &Progress::default()).unwrap();
+    verdict.verified
+}
+
+#[test]
+fn reads_that_run_into_adapters_give_the_contigs_of_clean_reads() {
+    let place = Place::new(&[]);
+    let folder = place.folder.path();
+    let run = |answer: &str, pairs: &Pairs, trim: &str| {
+        let inputs = written(folder, answer, &pairs.reads, false);
+        let parameters = json!({ "pairs": true, "trim": trim });
+        let request = request(&place, answer, (&inputs, &parameters));
+        cuesta_assembly::run::<BuiltIn>(&request, &Progress::default()).unwrap();
+        request
+    };
+    let (with, without) = (pairs((20_000, 40), (true, true)), pairs((20_000, 40), (true, false)));
+    let clean = run("clean", &without, "none");
+    let cut = run("cut", &with, "auto");
+    let uncut = run("uncut", &with, "none");
+    let contigs = |request: &Request| std::fs::read(request.output.join("contigs.fa")).unwrap();
+    assert_eq!(contigs(&cut), contigs(&clean));
+    assert_ne!(contigs(&uncut), contigs(&clean));
+    let counts = trim_counts(&cut.output);
+    assert_eq!(counts["adapters"]["reads"], with.short);
+    assert_eq!(counts["reads"], 2 * with.reads.len());
+    assert!(trim_counts(&uncut.output).is_null());
+    assert!([&clean, &cut, &uncut].into_iter().all(is_verified));
+    // Reads without adapters lose nothing.
+    let long = pairs((20_000, 40), (false, true));
+    let counts = trim_counts(&run("long", &long, "auto").output);
+    for what in ["adapters", "poly_g", "quality"] {
+        assert_eq!(counts[what], json!({ "reads": 0, "letters": 0 }), "{what}");
+    }
+    // A wrong count is noticed.
+    let path = cut.output.join("stats.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let wrong = text.replace(&format!("\"reads\": {}", with.short), "\"reads\": 7");
+    assert_ne!(text, wrong);
+    std::fs::write(&path, wrong).unwrap();
+    assert!(!is_verified(&cut));
+}
+
+#[test]
+fn trimmed_reads_give_the_same_answer_everywhere() {
+    let pairs = pairs((6_000, 30), (true, true));
+    for in_turn in [false, true] {
+        let place = Place::new(&[]);
+        let folder = place.folder.path();
+        let mut inputs = written(folder, "p", &pairs.reads[..700], in_turn);
+        let rest = pairs.reads[700..].iter().map(|[_, second]| [second.clone(), String::new()]);
+        let rest: Vec<[String; 2]> = rest.collect();
+        inputs.push(written(folder, "s", &rest, false).remove(0));
+        let layout = if in_turn { "interleaved" } else { "pairs" };
+        let parameters = json!({ layout: true, "singles": 1, "trim": "auto" });
+        let of = |answer: &str| request(&place, answer, (&inputs, &parameters));
+        let native = of("native");
+        cuesta_assembly::run::<BuiltIn>(&native, &Progress::default()).unwrap();
+        assert!(is_verified(&native));
+        assert!(trim_counts(&native.output)["adapters"]["reads"].as_u64() > Some(100));
+        let expected = files(&native.output);
+        let one = Request { threads: 1, ..of("one") };
+        cuesta_assembly::run::<BuiltIn>(&one, &Progress::default()).unwrap();
+        let shares = |keeps| Resources { keeps, task_bytes: Some(9001), ..resources(3, 1 << 30) };
+        let (ranks, chance) = (of("ranks"), of("chance"));
+        by_ranks::<BuiltIn>(&ranks, shares(true)).unwrap();
+        by_chance::<BuiltIn>(&chance, shares(false), 5).unwrap();
+        for other in [one, ranks, chance] {
+            assert!(files(&other.output) == expected, "{}", other.output.display());
+        }
+    }
+}
