@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from cuesta import numerals
 from cuesta.workloads.assembly import trimming
 from cuesta.workloads.assembly.files import Files
 
@@ -30,7 +31,7 @@ def test_what_was_cut_off_is_said_by_the_reason(tmp_path: Path) -> None:
     assert trimming.text(files) == (
         "adapters off 190 (TruSeq and MGI), tails of low quality off 4 of 2,000 reads, "
         "3% of their bases"
-    ).replace("3%", trimming.n.percent(0.03))
+    ).replace("3%", numerals.percent(0.03))
     (view,) = trimming.views(files)
     assert view["rows"] == [
         ["adapters", 190, 5900],

@@ -139,7 +139,8 @@ def _cut_of(path: Path, depth: int) -> float:
             if record["workload"] not in ("correlate", "scan", "load"):
                 return 0.0
             cut = _number(record["parameters"].get("min_abs_score")) or 0.0
-            cut = max(cut, record["answer"]["counts"].get("least_millionths", 0) / 1e6)
+            weakest = record["answer"]["counts"].get("least_millionths")
+            cut = max(cut, (_number(weakest) or 0.0) / 1e6)
             inputs = [str(row["path"]) for row in record["inputs"]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue

@@ -82,7 +82,7 @@ proptest! {
         trim(&mut slow, &mut slow_counts);
         prop_assert_eq!(fast, [0, 1].map(|side: usize| slow[side].letters.len()));
         for read in mates {
-            let fast = lengths(std::slice::from_ref(&read), &mut counts);
+            let fast = lengths(std::array::from_ref(&read), &mut counts);
             let mut slow = [read];
             trim(&mut slow, &mut slow_counts);
             prop_assert_eq!(fast[0], slow[0].letters.len());

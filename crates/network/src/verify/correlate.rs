@@ -16,7 +16,7 @@ use cuesta_input::row::Row;
 use cuesta_runtime::parallel::{self, lock};
 
 use super::columns::{ColumnForm, dot};
-use super::cut::Cut;
+use super::cut::WeakestPair;
 use super::load::audited;
 use super::products::{BLOCK, Rows};
 use super::rows::{RowScan, announce};
@@ -69,7 +69,7 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
     let genes = matrix.genes.len() as u64;
     let memory_bytes = (context.budget.limit_bytes() / 4).max(1);
     let passes = (summary.count * ROW_BYTES).div_ceil(memory_bytes).max(1);
-    let cut = Cut::of(context, &params, (&answer, summary.count))?;
+    let cut = WeakestPair::of(context, &params, (&answer, summary.count))?;
     let plain = Plain::new(&matrix, (&params, cut), context.request.threads)?;
     let (samples, pairs_in) = (matrix.samples.len() as u64, pairs_of(genes as u32));
     context.progress.expect(samples * pairs_in);
@@ -175,7 +175,7 @@ struct Plain<'a> {
     masks: Mask,
     form: ColumnForm,
     min_samples: usize,
-    cut: Cut,
+    cut: WeakestPair,
     /// Centred and scaled values of the genes that vary and have no missing values; zeros for all
     /// further genes.
     units: Rows,
@@ -186,7 +186,7 @@ struct Plain<'a> {
 impl<'a> Plain<'a> {
     fn new(
         matrix: &'a ExpressionMatrix,
-        (params, cut): (&CorrelateParams, Cut),
+        (params, cut): (&CorrelateParams, WeakestPair),
         threads: usize,
     ) -> Result<Self> {
         let form = ColumnForm::of(params);

@@ -17,14 +17,14 @@ const ROUNDING: f64 = 0.5 + 1e-3;
 
 /// Smallest absolute score of a pair that the answer must have.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cut {
+pub struct WeakestPair {
     /// In millionths.
     least: Micro,
     /// Rank of the last pair of this score; pairs behind it must have a larger one.
     last: Option<u64>,
 }
 
-impl Cut {
+impl WeakestPair {
     /// Returns the cut of an answer with `count` rows. Where it has all pairs that `--top` allows,
     /// that is the place of its weakest pair: no other one may be stronger.
     ///
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn pairs_behind_the_cut_must_be_stronger() {
-        let cut = Cut { least: 500, last: Some(7) };
+        let cut = WeakestPair { least: 500, last: Some(7) };
         for (rank, exact, answer, expected) in [
             (7, 500.2, Some(500), Some(500)),
             (7, 500.2, None, Some(500)),

@@ -92,8 +92,8 @@ def _name_column(table: Any, index: list[str]) -> str | None:
     for name in index:
         if _is_text(kinds[name]) or not name.startswith("__index_level_"):
             return name
-    rest = [name for name in table.column_names if name not in index]
-    texts = [name for name in rest if _is_name(kinds[name])]
+    rest: list[str] = [name for name in table.column_names if name not in index]
+    texts: list[str] = [name for name in rest if _is_name(kinds[name])]
     if texts:
         return texts[0]
     are_fractions = [types.is_floating(kinds[name]) for name in rest[1:]]

@@ -25,7 +25,7 @@ const PART_BYTES: usize = 1 << 20;
 type TakeBand<'a> = dyn Fn(u64, &[Micro], Option<&[u32]>) -> Result<()> + Sync + 'a;
 
 /// Pairs of some bands of rows, on their way to the answer.
-pub(super) struct Job<'a> {
+pub(super) struct PairJob<'a> {
     pub context: &'a Context<'a>,
     pub matrix: &'a ExpressionMatrix,
     pub pairs: PairSource<'a>,
@@ -59,12 +59,12 @@ impl Worker {
     }
 }
 
-impl<'a> Job<'a> {
+impl<'a> PairJob<'a> {
     /// Restricts the job to some rows.
-    pub fn within(&self, rows: &Range<usize>) -> Job<'a> {
+    pub fn within(&self, rows: &Range<usize>) -> PairJob<'a> {
         let inside = |band: &Range<usize>| band.start.max(rows.start)..band.end.min(rows.end);
         let bands = self.bands.iter().map(inside).filter(|band| !band.is_empty()).collect();
-        Job { bands, ..*self }
+        PairJob { bands, ..*self }
     }
 
     /// Writes the answer; returns the counts of the computed pairs, and the size of the answer.
@@ -91,7 +91,7 @@ impl<'a> Job<'a> {
         Ok(counts)
     }
 
-    /// As [`Job::each_band`], with workers that `make` made, which it returns.
+    /// As [`PairJob::each_band`], with workers that `make` made, which it returns.
     pub fn workers(
         &self,
         make: impl Fn() -> Worker + Sync,

@@ -21,7 +21,7 @@ use cuesta_input::pair_matrix::{
 };
 use cuesta_runtime::parallel::lock;
 
-use job::{Job, PairSource};
+use job::{PairJob, PairSource};
 pub use mask::{Mask, row_of};
 
 use crate::kernel::correlate::{Counts, Prepared, bands};
@@ -51,13 +51,14 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     })?;
     let _strongest = strongest::reserve(context, &params, genes)?;
     let bands = bands_in(context, genes)?;
-    let job = Job { context, matrix: &matrix, pairs: PairSource::Computed(&prepared), bands };
+    let job = PairJob { context, matrix: &matrix, pairs: PairSource::Computed(&prepared), bands };
     let (counts, bytes) = timed(&mut response, "multiply", || {
         let (counts, bytes) = match params.strongest_count(genes) {
             Some(count) => {
                 let (counts, strongest) = job.strongest(count)?;
                 let pairs = &strongest.into_pairs();
-                let (_, bytes) = Job { pairs: PairSource::Listed(pairs), ..job }.write(&params)?;
+                let (_, bytes) =
+                    PairJob { pairs: PairSource::Listed(pairs), ..job }.write(&params)?;
                 (Counts { selected: pairs.len() as u64, ..counts }, bytes)
             }
             None => job.write(&params)?,
@@ -172,14 +173,14 @@ pub fn write_piece(
 fn on_rows<T>(
     context: &Context<'_>,
     params: &CorrelateParams,
-    write: impl FnOnce(&Job<'_>) -> Result<T>,
+    write: impl FnOnce(&PairJob<'_>) -> Result<T>,
 ) -> Result<T> {
     let matrix = &read(context, params)?;
     let _lease = context.budget.take(memory_bytes(matrix), "the matrix made ready")?;
     let prepared = &Prepared::new(matrix, &params.kernel(), context.request.threads)?;
     let _strongest = strongest::reserve(context, params, matrix.genes.len())?;
     let bands = bands_in(context, matrix.genes.len())?;
-    write(&Job { context, matrix, pairs: PairSource::Computed(prepared), bands })
+    write(&PairJob { context, matrix, pairs: PairSource::Computed(prepared), bands })
 }
 
 /// Returns sentences on the layout of the single input, and on doubts about it.

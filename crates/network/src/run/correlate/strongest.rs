@@ -8,7 +8,7 @@ use cuesta_core::job::Context;
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::ExpressionMatrix;
 
-use super::job::{Job, PairSource, Worker};
+use super::job::{PairJob, PairSource, Worker};
 use super::{bands_in, on_rows};
 use crate::kernel::correlate::{Counts, Match, StrongestPairs};
 use crate::params::CorrelateParams;
@@ -68,11 +68,11 @@ pub fn write(
     pairs: &[Match],
 ) -> Result<u64> {
     let bands = bands_in(context, matrix.genes.len())?;
-    let job = Job { context, matrix, pairs: PairSource::Listed(pairs), bands };
+    let job = PairJob { context, matrix, pairs: PairSource::Listed(pairs), bands };
     job.write(params).map(|(_, bytes)| bytes)
 }
 
-impl Job<'_> {
+impl PairJob<'_> {
     /// Finds the `count` strongest pairs that reach the threshold.
     pub(super) fn strongest(&self, count: usize) -> Result<(Counts, StrongestPairs)> {
         let make = || Worker::keeping(count);
