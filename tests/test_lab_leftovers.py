@@ -25,7 +25,7 @@ output, scratch = map(Path, sys.argv[1:])
 folder = AnswerFolder(output, overwrite=True, scratch=scratch).__enter__()
 (folder.answer / "half").write_bytes(bytes(3 << 20))
 (folder.scratch / "spill").write_bytes(bytes(1 << 20))
-(folder.scratch.parent / "session").mkdir()
+(folder.scratch.parent / "cuesta-session").mkdir()
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -65,6 +65,18 @@ def test_leftovers_of_a_killed_run_are_removed_and_reported(tmp_path: Path, scra
     assert message == f"removed {partial}, 4 MiB, which a run that was killed had left"
     assert names(tmp_path) == {"scratch"}
     assert names(scratch) == set()
+
+
+def test_a_leftover_with_a_folder_of_another_remains(tmp_path: Path, scratch: Path) -> None:
+    """A folder beside those of the run was removed with its files. Now it stays, and is named."""
+    process = start(tmp_path / "out", scratch)
+    kill(process)
+    foreign = tmp_path / f"out.partial-{process.pid}" / "mydata"
+    foreign.mkdir()
+    (foreign / "thesis.txt").write_text("x")
+    (message,) = leftovers.sweep(tmp_path / "out")
+    assert f"{foreign} is not of a run" in message
+    assert (foreign / "thesis.txt").exists()
 
 
 def test_what_a_living_run_makes_is_left_alone(tmp_path: Path, scratch: Path) -> None:

@@ -148,3 +148,37 @@ def test_a_secret_of_another_account_is_not_called_missing(tmp_path: Path) -> No
     refused = call_as_stranger(lambda: refusal_of_secret(tmp_path / "secret"))
     assert "your account may not read it" in refused
     assert "can give you a copy" in refused
+
+
+def test_a_store_imports_no_module_of_the_working_folder(tmp_path: Path) -> None:
+    """A planted `json.py` ran as the user that started a store there. Now Python gets -P."""
+    (tmp_path / "json.py").write_text("open('trace', 'w')\n")
+    (tmp_path / "under").mkdir()
+    command = Path(sys.executable).with_name("cuesta")
+    environment = os.environ | {"CUESTA_STORE": str(tmp_path / "memory")}
+    words = ["--memory", "16MiB", "--block", "1MiB", "--under", "under"]
+    for order in (["start", *words], ["stop"]):
+        run = [str(command), "store", *order]
+        subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("content", [b"-----BEGIN KEY-----\n", b"\xff\x00", b"", b"a\nb\nc\n"])
+def test_a_file_that_is_no_secret_is_not_replaced(tmp_path: Path, content: bytes) -> None:
+    """`store secret FILE` replaced any file. Now it replaces secrets alone."""
+    path = tmp_path / "id"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="exists and is no secret"):
+        make_secret(path)
+    assert path.read_bytes() == content
+    (tmp_path / "link").symlink_to(tmp_path / "none")
+    with pytest.raises(InputError, match="is no secret"):
+        make_secret(tmp_path / "link")
+
+
+def test_a_new_secret_keeps_the_one_before(tmp_path: Path) -> None:
+    for _ in range(3):
+        make_secret(tmp_path / "secret")
+    lines = (tmp_path / "secret").read_text().splitlines()
+    assert len(lines) == 2
+    assert lines[0] != lines[1]

@@ -16,8 +16,6 @@ NO_PAGES: dict[str, list[str]] = {
     "distributed.worker.http.routes": [],
 }
 """Settings under which Dask's web servers, which cannot be turned off, have no page."""
-OWN_MODULES = {"distributed.nanny.pre-spawn-environ.PYTHONSAFEPATH": "1"}
-"""Setting under which workers import no module of the working folder, which anybody may fill."""
 COMMON_NAME = "cuesta-dask"
 VALID = timedelta(days=365)
 CLOCK_ERROR = timedelta(days=1)
