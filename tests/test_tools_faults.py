@@ -29,9 +29,8 @@ def test_the_text_of_a_fault_is_once_in_its_file_and_its_test_exists(fault: Faul
     if fault.crate:
         crate = ROOT / "crates" / fault.crate.removeprefix("cuesta-")
         name = fault.test.rpartition("::")[2]
-        sources = crate.rglob("*.rs") if fault.target == "lib" else [
-            crate / "tests" / f"{fault.target}.rs"
-        ]  # fmt: skip
+        folder = crate if fault.target == "lib" else crate / "tests" / fault.target
+        sources = folder.rglob("*.rs")
         assert any(f"fn {name}(" in path.read_text() for path in sources)
     else:
         file, _, name = fault.test.partition("::")

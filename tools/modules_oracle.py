@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parent.parent
-FIXTURES = ROOT / "crates" / "modules" / "tests" / "fixtures"
+FIXTURES = ROOT / "crates" / "modules" / "tests" / "modules" / "fixtures"
 SECONDS_MAX = 7200
 VALUES_MAX = 300
 WHOLE = ("good/", "tree/", "modules/", "merged", "power/", "whole", "eigengenes/labels")

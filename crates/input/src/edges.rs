@@ -302,6 +302,17 @@ mod tests {
         assert_eq!(converted(links, None).unwrap().0.rounded, 0);
     }
 
+    /// Scores of STRING's pages, up to 1, were divided by 1,000 as those of its files are.
+    #[test]
+    fn scores_of_string_are_thousandths_only_where_they_exceed_one() {
+        for (scores, expected) in [(["999", "0"], "0.999"), (["0.999", "0.4"], "0.999")] {
+            let text =
+                format!("node1\tnode2\tcombined_score\na\tb\t{}\na\tc\t{}\n", scores[0], scores[1]);
+            let made = converted(&text, None).unwrap().1;
+            assert!(made.contains(expected) && !made.contains("0.000999"), "{made}");
+        }
+    }
+
     /// The edges of a name that a list has twice all went to the last of them.
     #[test]
     fn a_list_that_names_a_gene_twice_is_refused() {

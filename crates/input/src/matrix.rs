@@ -296,6 +296,40 @@ mod tests {
         assert!(message(text.as_bytes()).contains("sample 5: \"-\""));
     }
 
+    /// Numbers among the words for missing values, such as -9999, were read as values.
+    #[test]
+    fn a_number_may_stand_for_a_missing_value() {
+        let text = "gene\ta\tb\tc\td\ng\t-9999\t-9999.0\t0\t1\n";
+        let options = Options { missing: vec!["-9999".to_owned()], ..Options::default() };
+        let values = parse("m", text.as_bytes(), &options).unwrap().values;
+        assert!(values[0].is_nan() && values[1].is_nan());
+        assert_eq!(values[2..], [0.0, 1.0]);
+    }
+
+    /// The first sample of a table without names gave its values as the names of genes.
+    #[test]
+    fn names_that_are_fractions_are_refused() {
+        let text = message(b"s1,s2,s3\n5.691,1,2\n0.25,3,4\n");
+        assert!(text.contains("begins with \"5.691\", where the name of a gene"), "{text}");
+        assert!(matrix("s1,s2\n5.691,1,2\n7,3,4\n").is_ok());
+    }
+
+    #[test]
+    fn a_point_between_thousands_may_be_a_decimal_point() {
+        let text = message(b"gene;a;b\nx;361;10.332\ny;1.000;7\n");
+        assert!(text.contains("may have a decimal point or one between thousands"), "{text}");
+        assert_eq!(matrix("gene;a;b\nx;361;0.332\n").unwrap().values, [361.0, 0.332]);
+    }
+
+    /// Identifiers beside pandas' index were a sample.
+    #[test]
+    fn an_identifier_is_no_sample() {
+        let with_index = matrix(",gene_id,a,b\n0,7157,1,2\n1,672,3,4\n").unwrap();
+        assert_eq!(names(&with_index.genes), ["7157", "672"]);
+        let text = message(b",Unnamed: 0,a,b\nx,7157,1,2\ny,672,3,4\n");
+        assert!(text.contains("column 2 \"Unnamed: 0\" that is no sample by its name"), "{text}");
+    }
+
     #[test]
     fn bad_text_is_refused_with_its_line() {
         for (text, expected) in [

@@ -50,6 +50,18 @@ fn lists_may_hold_commas_quotes_and_a_name_twice() {
     );
 }
 
+/// The header of a list was the name of gene 1, and all others moved by one; lines of a CSV were
+/// names as a whole.
+#[test]
+fn a_header_and_a_table_are_no_list() {
+    for content in [&b"gene\nBRCA1\n"[..], b"\"Symbol\"\nTP53\n", b"gene_id\na\n"] {
+        assert!(message(content).contains("a header, or the name of gene 1?"));
+    }
+    let text = message(b"BRCA1,breast cancer,x\nTP53,tumour protein,y\n");
+    assert!(text.contains("has fields separated by commas; give one name a line"), "{text}");
+    assert_eq!(names(b"a, b, c\nd\n"), ["a, b, c", "d"]);
+}
+
 #[test]
 fn a_gene_without_a_name_is_an_error_with_a_remedy() {
     let list: String = (0..7129).map(|gene| format!("g{gene}\n")).collect();

@@ -11,11 +11,18 @@ use super::{GENES_HEADER, GeneNames, OPERATION, check};
 use crate::limits::{NAMED_LINE_BYTES_MAX, READ_BYTES};
 use crate::matrix::LineLayout;
 use crate::table::matrix::is_enough;
-use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
+use crate::table::{HEAD_BYTES, ends_in_returns, fields, kinds, shown};
 use crate::unpack::{self, Unpacked};
 
 /// A line has at most this part of the memory.
 const LINES_IN_MEMORY: u64 = 32;
+
+/// Lines at the beginning of a list that are looked at before it is read.
+const LINES_CHECKED: usize = 10;
+
+/// Words above the names of a list, in lower case.
+const HEADERS: [&str; 9] =
+    ["gene", "genes", "gene_id", "geneid", "gene_name", "gene_symbol", "symbol", "name", "id"];
 
 /// A line and its number, counted from 1.
 type Line = (usize, Vec<u8>);
@@ -43,7 +50,10 @@ pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
     match layout {
         Some(layout) => adding.matrix(&mut lines, &layout),
         None => match filled().take(2).find(|(_, text)| text.contains(&b'\t')) {
-            None => adding.list(&mut lines),
+            None => {
+                adding.check_list(filled())?;
+                adding.list(&mut lines)
+            }
             Some((number, _)) => Err(adding.error(
                 *number,
                 "has a tab, but is no line of an expression matrix; give one name a line, or a \
@@ -94,6 +104,27 @@ impl Adding<'_> {
         Ok(())
     }
 
+    /// Refuses a list whose first line may be a header, and a table of several columns.
+    fn check_list<'l>(&self, filled: impl Iterator<Item = &'l Line>) -> Result<()> {
+        let first: Vec<&Line> = filled.take(LINES_CHECKED).collect();
+        let Some((number, text)) = first.first() else { return Ok(()) };
+        if is_header(text) {
+            let what = format!(
+                "is {}: a header, or the name of gene 1? remove it, or give a table with the \
+                 header gene<TAB>name",
+                shown(text)
+            );
+            return Err(self.error(*number, &what));
+        }
+        let commas = |text: &[u8]| memchr::memchr_iter(b',', text).count();
+        let count = commas(text);
+        if first.len() > 1 && count > 1 && first.iter().all(|(_, text)| commas(text) == count) {
+            let what = "has fields separated by commas; give one name a line";
+            return Err(self.error(*number, what));
+        }
+        Ok(())
+    }
+
     fn list(&mut self, lines: &mut Lines) -> Result<()> {
         while let Some((number, text)) = lines.next()? {
             self.add(number, &text)?;
@@ -119,6 +150,12 @@ impl Adding<'_> {
         check(name).map_err(|what| self.error(number, &what))?;
         self.names.push(name, self.memory_bytes)
     }
+}
+
+/// Whether a line of a list is what stands above names.
+fn is_header(text: &[u8]) -> bool {
+    let word = String::from_utf8_lossy(fields::bare(text)).to_lowercase();
+    HEADERS.contains(&word.as_str())
 }
 
 fn split_at_tab(text: &[u8]) -> Option<(&[u8], &[u8])> {

@@ -205,7 +205,7 @@ fn record<'t>(text: &mut &'t [u8]) -> Option<(&'t [u8], ReadRecord<'t>)> {
         Some(b'\n') => likely,
         _ => qualities + memchr(b'\n', &rest[qualities..])?,
     };
-    let name = &rest[1..letters - 1];
+    let name = rest.get(1..letters - 1)?;
     let (letters, qualities) = (line(&rest[letters..separator - 1]), line(&rest[qualities..end]));
     let is_record = rest[0] == b'@' && rest[separator] == b'+' && letters.len() == qualities.len();
     *text = &rest[end + 1..];

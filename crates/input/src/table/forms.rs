@@ -62,13 +62,14 @@ pub const READ: [InputForm; 27] = [
 ];
 
 /// Forms that are refused because they can be read in two ways.
-pub const TWO_READINGS: [InputForm; 13] = [
+pub const TWO_READINGS: [InputForm; 14] = [
     form(
         POINTS,
         "`1,5` in every line: two numbers, or one",
         "`--delimiter comma` or `--decimal comma`",
     ),
     form(TABLES, "`1,234`: a decimal comma, or one between thousands", "`--decimal comma`"),
+    form(TABLES, "`1.234` between semicolons: the same of a point", "`--decimal point`"),
     form(TABLES, "two delimiters fit", "`--delimiter`"),
     form(
         POINTS,

@@ -33,7 +33,7 @@ impl Fixture {
 
 /// Reads all fixtures, from the folder `MODULES_FIXTURES` if it is set.
 pub fn fixtures() -> Vec<Fixture> {
-    let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/modules/fixtures");
     let folder = std::env::var_os("MODULES_FIXTURES").map_or(ours, PathBuf::from);
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
