@@ -115,6 +115,10 @@ impl CorrelateParams {
         if let Some(top) = self.top.filter(|top| !(1..=TOP_MAX).contains(top)) {
             return Err(Error::input("arguments", format!("--top is {top}, give 1 to {TOP_MAX}")));
         }
+        if !(0.0..=1.0).contains(&self.max_p_outliers) {
+            let text = format!("--max-p-outliers is {}, give 0 to 1", self.max_p_outliers);
+            return Err(Error::input("arguments", text));
+        }
         self.genes.check()?;
         self.kernel().check()
     }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -194,9 +193,7 @@ class DaskEngine(Engine):
             security=dask_security.temporary(),
             local_directory=str(self._held.folder),
         )
-        # Processes of workers, whenever they start, import no module of the working folder.
-        os.environ["PYTHONSAFEPATH"] = "1"
-        with config.set(dask_security.NO_PAGES):
+        with config.set(dask_security.NO_PAGES | dask_workers.OWN_MODULES):
             return dask_workers.started(cluster, lambda made: made.close())
 
 

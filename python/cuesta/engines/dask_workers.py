@@ -6,11 +6,16 @@ worker, would print a traceback, and the cluster could not end workers that ende
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable
 from multiprocessing import resource_tracker
 from typing import Any
+
+_SAFE_PATH = "PYTHONSAFEPATH"
+OWN_MODULES = {f"distributed.nanny.pre-spawn-environ.{_SAFE_PATH}": "1"}
+"""Setting under which a worker that starts again imports no module of the working folder."""
 
 
 def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
@@ -33,6 +38,9 @@ def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
         finally:
             is_done.set()
 
+    before = os.environ.get(_SAFE_PATH)
+    # Processes that start now import no module of the working folder, which anybody may fill.
+    os.environ[_SAFE_PATH] = "1"
     # Its start unblocks the signal in the calling thread, so it must not happen in the new thread.
     resource_tracker.ensure_running()
     thread = threading.Thread(target=run, name="cuesta-dask-start")
@@ -44,6 +52,10 @@ def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
             is_done.wait()
         except BaseException as error:
             interrupted = interrupted or error
+    if before is None:
+        os.environ.pop(_SAFE_PATH, None)
+    else:
+        os.environ[_SAFE_PATH] = before
     if interrupted:
         for cluster in made:
             end(cluster)

@@ -140,7 +140,7 @@ def _cut_of(path: Path, depth: int) -> float:
                 return 0.0
             cut = _number(record["parameters"].get("min_abs_score")) or 0.0
             weakest = record["answer"]["counts"].get("least_millionths")
-            cut = max(cut, (_number(weakest) or 0.0) / 1e6)
+            cut = max(cut, (_integer(weakest) or 0) / 1e6)
             inputs = [str(row["path"]) for row in record["inputs"]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
