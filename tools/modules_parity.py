@@ -49,7 +49,7 @@ agree as by chance.
 Where a gene differs, two distances differ in their last bits: R's product of matrices has another
 order of sums than ours, which is the same on each processor
 ([ADR 55](../adr/0055-modules-in-one-order.md)). Each stage on R's own input of the stage is equal
-to R: `crates/modules/tests/parity.rs`. `python tools/modules_parity.py` writes this page.
+to R: `crates/modules/tests/modules/parity.rs`. `python tools/modules_parity.py` writes this page.
 """
 
 
