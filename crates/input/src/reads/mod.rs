@@ -355,7 +355,12 @@ mod tests {
             };
             let blocks = read_all(paths, pairing, Some(block_bytes));
             let parsed = read_all(paths, pairing, None);
-            prop_assert_eq!(&blocks.2, &parsed.2);
+            // Of two faults, blocks meet names that differ before they meet the end of a file.
+            let [by_blocks, by_parser] = [&blocks.2, &parsed.2]
+                .map(|error| error.as_deref().unwrap_or_default());
+            if !(by_blocks.contains("its name differs") && by_parser.contains("equally many")) {
+                prop_assert_eq!(by_blocks, by_parser);
+            }
             if blocks.2.is_none() {
                 prop_assert_eq!(blocks, parsed);
             }
