@@ -243,7 +243,7 @@ def test_a_run_of_engine_hadoop_gets_the_cores_and_the_memory_of_all_nodes(
     )
     driver = Driver(cluster)
     run = ["run", "sort", "a.dat", "--engine", "hadoop", "-o", "sorted"]
-    command = ["python", "-m", "cuesta", *run]
+    command = ["python", "-P", "-m", "cuesta", *run]
     assert driver.words(run) == command
     driver.yarn = YarnService(cluster)
     assert driver.yarn.job_bytes == yarn.job_bytes(NodeUse(cores=2, memory_bytes=4 << 30), 2)
