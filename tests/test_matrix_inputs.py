@@ -19,6 +19,7 @@ from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
 
 import cuesta
 from cuesta.errors import CuestaError, InputError
+from cuesta.workloads.matrix.memory import matrix_in_memory
 from cuesta.workloads.matrix.table import unique
 
 GENES, SAMPLES = 60, 24
@@ -123,6 +124,48 @@ def test_matrices_in_memory_have_the_answer_of_their_text(digest: str | None) ->
     for value in objects:
         answer = cuesta.run("modules", value, power=6, min_module_size=8, progress=False)
         assert answer.digest == digest, type(value)
+
+
+IDENTIFIED = pd.DataFrame({"entrez": [7157, 672], "a": [0.5, 1.0], "b": [2.5, 3.0]})
+
+
+@pytest.mark.parametrize("convert", [lambda x: x, pl.from_pandas, pa.Table.from_pandas])
+def test_whole_numbers_before_fractions_name_the_genes(convert: Callable[[Any], Any]) -> None:
+    """Identifiers in the first column were a sample."""
+    matrix = matrix_in_memory(convert(IDENTIFIED), None)
+    assert (matrix.genes, matrix.samples) == (["7157", "672"], ["a", "b"])
+
+
+def test_a_sample_of_whole_numbers_stays_where_the_index_names_the_genes() -> None:
+    named = IDENTIFIED.set_axis(["TP53", "BRCA1"])
+    for value in (named, pa.Table.from_pandas(named)):
+        matrix = matrix_in_memory(value, None)
+        assert (matrix.genes, matrix.samples) == (["TP53", "BRCA1"], ["entrez", "a", "b"])
+
+
+def test_the_index_of_a_filtered_frame_is_no_sample() -> None:
+    """A filtered frame keeps its index in Parquet, which was a sample."""
+    table = frame().rename_axis("gene").reset_index()
+    rows = table[table.s0 > table.s0.median()]
+    matrix = matrix_in_memory(pa.Table.from_pandas(rows), None)
+    assert (matrix.genes, matrix.samples) == (list(rows.gene), list(table.columns[1:]))
+
+
+def test_masked_values_are_missing_and_other_types_are_refused() -> None:
+    masked = np.ma.masked_equal(np.array([[1, 2], [3, -9]]), -9)
+    rows = matrix_in_memory(masked, None).rows(0, 2)
+    assert np.isnan(rows[1][1])
+    assert rows[0].tolist() == [1.0, 2.0]
+    with pytest.raises(InputError, match="give real numbers"):
+        matrix_in_memory(np.array([[1j, 2]]), None)
+
+
+def test_columns_of_booleans_are_left_out_and_named() -> None:
+    table = frame().assign(used=True)
+    for value in (table, pa.Table.from_pandas(table)):
+        matrix = matrix_in_memory(value, None)
+        assert "used" not in matrix.samples
+        assert "columns without numbers are left out: used" in matrix.remarks
 
 
 def test_layers_are_read_by_name_and_other_names_are_refused(tmp_path: Path) -> None:

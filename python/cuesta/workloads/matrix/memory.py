@@ -54,10 +54,10 @@ def _of_pandas(frame: Any, name: str) -> Matrix:
     kinds = [kind.kind for kind in frame.dtypes]
     is_number = [kind in "iuf" for kind in kinds]
     texts = [place for place, kind in enumerate(kinds) if kind not in "biufc"]
-    if not texts and kinds[:1] in (["i"], ["u"]) and set(kinds[1:]) == {"f"}:
+    is_numbered = frame.index.dtype.kind in "iu" and frame.index.name is None
+    if is_numbered and not texts and kinds[:1] in (["i"], ["u"]) and set(kinds[1:]) == {"f"}:
         # Whole numbers before fractions: identifiers of genes.
         texts, is_number[0] = [0], False
-    is_numbered = frame.index.dtype.kind in "iu" and frame.index.name is None
     labels = frame.iloc[:, texts[0]] if texts and is_numbered else frame.index
     genes, remarks = with_unique_genes([str(label) for label in labels])
     left_out = [str(name) for name, kind in zip(frame.columns, kinds, strict=True) if kind in "bc"]
