@@ -207,7 +207,13 @@ impl Store {
         let path = written.record.path.clone();
         let failed = |cause| system("writing", &path, &cause);
         let Some(writer) = &written.writer else { return Ok(()) };
-        let written_bytes = writer.size_bytes().map_err(failed)?;
+        let mut written_bytes = writer.size_bytes().map_err(failed)?;
+        let is_flush = written.record.state == WriteState::Dirty;
+        if is_flush && written_bytes > written.record.size_bytes {
+            // GlusterFS counts the bytes of a write twice now and then.
+            writer.truncate(written.record.size_bytes).map_err(failed)?;
+            written_bytes = writer.size_bytes().map_err(failed)?;
+        }
         if written_bytes != written.record.size_bytes {
             let text =
                 format!("{path} has {written_bytes} bytes, not {}", written.record.size_bytes);
@@ -215,9 +221,7 @@ impl Store {
         }
         writer.permit(written.record.permissions, written.record.is_exact);
         // The modification time that readers saw while it was only in memory does not change.
-        let was_visible = written.record.state == WriteState::Dirty;
-        let version =
-            writer.sync(was_visible.then_some(written.record.closed_ns)).map_err(failed)?;
+        let version = writer.sync(is_flush.then_some(written.record.closed_ns)).map_err(failed)?;
         let before = written.record.clone();
         written.record.synced = Some(version);
         written.step(WriteStep::Sync)?;

@@ -132,6 +132,10 @@ impl UnderWriter for FaultyWriter {
         self.step()?.size_bytes()
     }
 
+    fn truncate(&self, size_bytes: u64) -> io::Result<()> {
+        self.step()?.truncate(size_bytes)
+    }
+
     fn permit(&self, permissions: u32, exact: bool) {
         if let Some(inner) = &self.inner {
             inner.permit(permissions, exact);

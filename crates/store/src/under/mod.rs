@@ -194,6 +194,12 @@ pub trait UnderWriter: Send + Sync {
     /// I/O errors.
     fn size_bytes(&self) -> io::Result<u64>;
 
+    /// Drops all bytes from offset `size_bytes` on.
+    ///
+    /// # Errors
+    /// I/O errors.
+    fn truncate(&self, size_bytes: u64) -> io::Result<()>;
+
     /// Sets the permission bits that the file has under its final name; until then, only its owner
     /// can read it. Where it replaces a file, it gets only bits that the old file has too, unless
     /// they are `exact`.

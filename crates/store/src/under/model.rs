@@ -256,6 +256,13 @@ impl UnderWriter for ModelWriter {
         Ok(self.disk.disk().version(self.number).size_bytes)
     }
 
+    fn truncate(&self, size_bytes: u64) -> io::Result<()> {
+        let mut disk = self.disk.disk();
+        let node = disk.nodes.get_mut(&self.number).ok_or(io::ErrorKind::NotFound)?;
+        node.bytes.truncate(size_bytes as usize);
+        Ok(())
+    }
+
     fn sync(&self, _modified_ns: Option<i64>) -> io::Result<UnderVersion> {
         let mut disk = self.disk.disk();
         let node = disk.nodes.get_mut(&self.number).ok_or(io::ErrorKind::NotFound)?;

@@ -74,6 +74,10 @@ impl UnderWriter for HiddenFile {
         Ok(self.file.metadata()?.len())
     }
 
+    fn truncate(&self, size_bytes: u64) -> io::Result<()> {
+        self.file.set_len(size_bytes)
+    }
+
     fn permit(&self, permissions: u32, exact: bool) {
         *lock(&self.permissions) = Some((permissions, exact));
     }

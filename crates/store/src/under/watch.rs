@@ -169,6 +169,11 @@ impl<W: Watch> UnderWriter for WatchedWriter<W> {
         self.inner.size_bytes()
     }
 
+    fn truncate(&self, size_bytes: u64) -> io::Result<()> {
+        notify(&*self.watch, "truncate", &self.path, (size_bytes, 0));
+        self.inner.truncate(size_bytes)
+    }
+
     fn permit(&self, permissions: u32, exact: bool) {
         self.inner.permit(permissions, exact);
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use crate::common::{BLOCK, Setting, bytes, read};
+use crate::common::{BLOCK, Setting, at, bytes, read, write};
 use cuesta_store::conformance::{check_store, check_under};
 use cuesta_store::steps::Steps;
 use cuesta_store::under::Under;
@@ -13,6 +13,7 @@ use cuesta_store::under::posix::PosixUnder;
 use cuesta_store::under::throttle::{Throttle, ThrottledUnder};
 use cuesta_store::under::trace::{TracedUnder, trace};
 use cuesta_store::under::watch::{UnderRequest, Watch, WatchedUnder};
+use cuesta_store::writeback::WriteMode;
 
 fn quick() -> Arc<Throttle> {
     Throttle::new(Duration::from_micros(1), 1 << 40, 100, 3)
@@ -111,4 +112,33 @@ fn the_parts_of_a_block_are_read_at_once() {
         assert_eq!(read(&store, "a").unwrap(), bytes(1, BLOCK as usize));
         assert!(*meeting.waiting.lock().unwrap() >= stripes);
     }
+}
+
+/// Extends the hidden file of a flush, once all its bytes were written.
+struct Extending {
+    folder: std::path::PathBuf,
+}
+
+impl Watch for Extending {
+    fn before(&self, request: UnderRequest) {
+        if request.operation == "write" && request.offset == BLOCK {
+            for entry in std::fs::read_dir(&self.folder).unwrap() {
+                let file = std::fs::File::options().write(true).open(entry.unwrap().path());
+                file.unwrap().set_len(5 * BLOCK).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_the_under_level_counts_too_long_is_cut_to_its_length() {
+    let setting = Setting::new(8);
+    let folder = setting.folder.path().join("under");
+    let extending = Arc::new(Extending { folder: folder.clone() });
+    let watched = WatchedUnder::new(setting.under(), extending);
+    let store = setting.store_over(Box::new(watched));
+    let content = bytes(1, 2 * BLOCK as usize - 7);
+    write(&store, "a", &content, WriteMode::Memory).unwrap();
+    store.flush(Some(&at("a"))).unwrap();
+    assert_eq!(std::fs::read(folder.join("a")).unwrap(), content);
 }
