@@ -24,8 +24,8 @@ FUZZ = ROOT / "fuzz"
 MEMORY = Path("/dev/shm")
 """Folder of the files that targets read, if it exists: a disk would be slower."""
 
+FUZZING = "--cfg=fuzzing"
 COVERAGE = (
-    "--cfg=fuzzing",
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
@@ -45,20 +45,26 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--mutants", type=int)
     options = parser.parse_args(arguments)
     targets = options.targets or known
-    binaries = build()
+    binaries = build(searches=options.mutants is None)
     failed = [name for name in targets if fuzz(binaries / name, options)]
     print(f"fuzz: {len(targets)} targets, {len(failed)} failed {' '.join(failed)}".rstrip())
     return 1 if failed else 0
 
 
-def build() -> Path:
-    """Compile with coverage counters; returns the folder of the binaries."""
+def build(*, searches: bool) -> Path:
+    """Compile, with coverage counters for a search; returns the folder of the binaries."""
     listing = subprocess.run(TARGET_TRIPLE_COMMAND, check=True, capture_output=True, text=True)
     triple = listing.stdout.strip()
     command = ["cargo", "build", "--release", "--quiet", "--target", triple]
-    environment = os.environ | {"RUSTFLAGS": " ".join(COVERAGE)}
+    if searches:
+        target, settings = FUZZ / "target", {"RUSTFLAGS": " ".join((FUZZING, *COVERAGE))}
+    else:
+        # Inputs that are known need no counters, and few of them no fast code.
+        target = FUZZ / "target" / "mutants"
+        settings = {"RUSTFLAGS": FUZZING, "CARGO_PROFILE_RELEASE_OPT_LEVEL": "1"}
+    environment = os.environ | settings | {"CARGO_TARGET_DIR": str(target)}
     subprocess.run(command, cwd=FUZZ, env=environment, check=True)
-    return FUZZ / "target" / triple / "release"
+    return target / triple / "release"
 
 
 def fuzz(binary: Path, options: argparse.Namespace) -> bool:

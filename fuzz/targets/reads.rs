@@ -62,7 +62,7 @@ fn all(path: &Path, pairing: Pairing) -> Result<Vec<Vec<u8>>> {
 fn by_shares(path: &Path, size_bytes: u64) -> Result<Vec<Vec<u8>>> {
     let mut sequences = Vec::new();
     for share in split(&[path.to_owned()], size_bytes)? {
-        sequences.extend(all_of(&open(&share)?)?);
+        sequences.extend(all_of(&open(&share, Pairing::NONE)?)?);
     }
     Ok(sequences)
 }
@@ -76,7 +76,8 @@ fn all_of(reads: &Reads) -> Result<Vec<Vec<u8>>> {
 }
 
 fn by_blocks(path: &PathBuf, block_bytes: usize) -> Result<Vec<Vec<u8>>> {
-    let source = ReadSource::open(std::slice::from_ref(path), block_bytes, None)?;
+    let files = (std::slice::from_ref(path), Pairing::NONE);
+    let source = ReadSource::open(files, block_bytes, None)?;
     let (mut block, mut sequences) = (ReadBlock::default(), Vec::new());
     while source.next(&mut block)? {
         block.each_read(|read| {
