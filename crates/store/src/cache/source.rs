@@ -1,4 +1,4 @@
-//! Where blocks come from that the cache misses, besides the under level.
+//! Sources of blocks that the cache misses, besides the under level.
 
 use std::io;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::{BLOCK, Setting, at, bytes};
@@ -30,25 +30,8 @@ fn memory_of(setting: &Setting) -> PathBuf {
 
 /// Serves a setting in this process while `test` runs.
 fn with_daemon(setting: &Setting, test: impl FnOnce(&Arc<Client>)) {
-    let memory = memory_of(setting);
-    let under = setting.under();
-    let progress = Progress::default();
-    let (ready, wait) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let daemon = scope.spawn(|| {
-            let ready = || ready.send(()).unwrap();
-            daemon::serve(
-                &memory,
-                under.path(),
-                crate::common::serving(setting.options.clone()),
-                &progress,
-                ready,
-            )
-        });
-        wait.recv().unwrap();
-        test(&Arc::new(Client::connect(&memory, Patience::default()).unwrap()));
-        progress.cancel();
-        daemon.join().unwrap().unwrap();
+    crate::common::with_daemon(setting, |memory| {
+        test(&Arc::new(Client::connect(memory, Patience::default()).unwrap()));
     });
 }
 

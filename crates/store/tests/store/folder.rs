@@ -11,10 +11,9 @@ use crate::common::{at, bytes, serving, write};
 use cuesta_core::Result;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_store::cache::policy::PolicyName;
 use cuesta_store::daemon::serve;
 use cuesta_store::folder::StoreFolder;
-use cuesta_store::store::{Freshness, Store, StoreOptions};
+use cuesta_store::store::Store;
 use cuesta_store::under::posix::PosixUnder;
 use cuesta_store::writeback::WriteMode;
 use tempfile::TempDir;
@@ -42,19 +41,6 @@ const NAMES: [&str; 18] = [
     "3.ready",
     "0-0-3e8-00000000-0",
 ];
-
-fn options() -> StoreOptions {
-    StoreOptions {
-        memory_bytes: 16 * BLOCK,
-        block_bytes: BLOCK,
-        policy: PolicyName::Lru,
-        freshness: Freshness::OnOpen,
-        has_admission: false,
-        rules: vec![],
-        stripes: None,
-        stripe_bytes: BLOCK,
-    }
-}
 
 /// Folders for a store and its files, and a folder of another program.
 struct Place {
@@ -86,7 +72,13 @@ impl Place {
             used();
             progress.cancel();
         };
-        serve(&self.memory(), &self.path(under), serving(options()), &progress, ready)
+        serve(
+            &self.memory(),
+            &self.path(under),
+            serving(crate::common::options(16)),
+            &progress,
+            ready,
+        )
     }
 
     /// Opens a store, calls `used`, and ends it as by a kill.
@@ -101,7 +93,7 @@ impl Place {
 
     fn open(&self, under: &str) -> Result<Store> {
         let under = PosixUnder::open(&self.path(under))?;
-        Store::open(Box::new(under), &self.memory(), options())
+        Store::open(Box::new(under), &self.memory(), crate::common::options(16))
     }
 
     fn make_memory(&self) {

@@ -4,11 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::sync::mpsc;
 
-use crate::common::{BLOCK, Setting, at, bytes};
-use cuesta_core::progress::Progress;
+use crate::common::{BLOCK, Setting, at, bytes, with_daemon};
 use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
 use cuesta_store::daemon;
@@ -18,24 +15,6 @@ use serde_json::{Value, json};
 /// Values at which sums and products of 64-bit numbers overflow.
 const EDGES: [u64; 9] =
     [0, 1, BLOCK, (1 << 32) - 1, 1 << 32, 1 << 60, (1 << 63) - 1, 1 << 63, u64::MAX];
-
-/// Serves a setting in this process while `test` runs with the folder of its memory.
-fn with_daemon(setting: &Setting, test: impl FnOnce(&Path)) {
-    let (memory, under) = (setting.folder.path().join("memory"), setting.under());
-    let options = crate::common::serving(setting.options.clone());
-    let progress = Progress::default();
-    let (ready, wait) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let daemon = scope.spawn(|| {
-            let ready = || ready.send(()).unwrap();
-            daemon::serve(&memory, under.path(), options, &progress, ready).unwrap();
-        });
-        wait.recv().unwrap();
-        test(&memory);
-        progress.cancel();
-        daemon.join().unwrap();
-    });
-}
 
 fn ask(stream: &mut UnixStream, question: &Value) -> Value {
     let text = question.to_string();

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::common::{BLOCK, at, bytes, read, write};
+use crate::common::{at, bytes, read, write};
 use crate::forgetful::{ForgetfulDisk, draws};
 use cuesta_core::Result;
-use cuesta_store::cache::policy::PolicyName;
-use cuesta_store::store::{Freshness, Store, StoreOptions};
+use cuesta_store::store::Store;
 use cuesta_store::under::posix::PosixUnder;
 use cuesta_store::writeback::WriteMode;
 
@@ -97,16 +96,7 @@ fn content(seed: u64) -> Vec<u8> {
 }
 
 fn open(place: &Path, memory: &Path) -> Result<Store> {
-    let options = StoreOptions {
-        memory_bytes: 40 * BLOCK,
-        block_bytes: BLOCK,
-        policy: PolicyName::Lru,
-        freshness: Freshness::OnOpen,
-        has_admission: false,
-        rules: vec![],
-        stripes: None,
-        stripe_bytes: BLOCK,
-    };
+    let options = crate::common::options(40);
     Store::open(Box::new(PosixUnder::open(place)?), memory, options)
 }
 

@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-use crate::common::{Setting, at, bytes};
-use cuesta_core::progress::Progress;
+use crate::common::{Setting, at, bytes, with_daemon};
 use cuesta_store::client::block::StoredBlock;
 use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
@@ -228,22 +227,4 @@ fn a_block_of_another_account_is_not_opened() {
         let error = StoredBlock::open(&at("forged"), 5).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     }
-}
-
-/// Serves a setting in this process while `test` runs with the folder of its memory.
-fn with_daemon(setting: &Setting, test: impl FnOnce(&Path)) {
-    let (memory, under) = (setting.folder.path().join("memory"), setting.under());
-    let options = crate::common::serving(setting.options.clone());
-    let progress = Progress::default();
-    let (ready, wait) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let daemon = scope.spawn(|| {
-            let ready = || ready.send(()).unwrap();
-            daemon::serve(&memory, under.path(), options, &progress, ready).unwrap();
-        });
-        wait.recv().unwrap();
-        test(&memory);
-        progress.cancel();
-        daemon.join().unwrap();
-    });
 }

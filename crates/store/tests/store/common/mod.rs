@@ -7,6 +7,7 @@ pub mod scenario;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use cuesta_core::progress::Progress;
 use cuesta_store::cache::policy::PolicyName;
 pub use cuesta_store::conformance::{at, bytes, read, read_open, write, write_blocks};
 use cuesta_store::daemon::ServeOptions;
@@ -28,17 +29,7 @@ impl Setting {
     pub fn new(blocks: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("under")).unwrap();
-        let options = StoreOptions {
-            memory_bytes: blocks * BLOCK,
-            block_bytes: BLOCK,
-            policy: PolicyName::Lru,
-            freshness: Freshness::OnOpen,
-            has_admission: false,
-            rules: vec![],
-            stripes: None,
-            stripe_bytes: BLOCK,
-        };
-        Self { folder, options }
+        Self { folder, options: options(blocks) }
     }
 
     pub fn under(&self) -> PosixUnder {
@@ -82,5 +73,37 @@ pub fn settle(path: &Path) {
         + Duration::from_millis(101);
     if let Ok(remaining) = changed.duration_since(SystemTime::now()) {
         std::thread::sleep(remaining);
+    }
+}
+
+/// Serves a setting in this process while `test` runs with the folder of its memory.
+pub fn with_daemon(setting: &Setting, test: impl FnOnce(&Path)) {
+    let (memory, under) = (setting.folder.path().join("memory"), setting.under());
+    let options = serving(setting.options.clone());
+    let progress = Progress::default();
+    let (ready, wait) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let daemon = scope.spawn(|| {
+            let ready = || ready.send(()).unwrap();
+            cuesta_store::daemon::serve(&memory, under.path(), options, &progress, ready).unwrap();
+        });
+        wait.recv().unwrap();
+        test(&memory);
+        progress.cancel();
+        daemon.join().unwrap();
+    });
+}
+
+/// Options of a store whose memory has room for `blocks` blocks.
+pub fn options(blocks: u64) -> StoreOptions {
+    StoreOptions {
+        memory_bytes: blocks * BLOCK,
+        block_bytes: BLOCK,
+        policy: PolicyName::Lru,
+        freshness: Freshness::OnOpen,
+        has_admission: false,
+        rules: vec![],
+        stripes: None,
+        stripe_bytes: BLOCK,
     }
 }
