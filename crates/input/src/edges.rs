@@ -304,7 +304,7 @@ mod tests {
 
     /// Scores of STRING's pages, up to 1, were divided by 1,000 as those of its files are.
     #[test]
-    fn scores_of_string_are_thousandths_only_where_they_exceed_one() {
+    fn scores_of_string_are_thousandths_only_where_they_exceed_1() {
         for (scores, expected) in [(["999", "0"], "0.999"), (["0.999", "0.4"], "0.999")] {
             let text =
                 format!("node1\tnode2\tcombined_score\na\tb\t{}\na\tc\t{}\n", scores[0], scores[1]);

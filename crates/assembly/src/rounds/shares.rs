@@ -189,8 +189,8 @@ mod tests {
         assert_eq!(in_turn, [(vec![(0, 0)], 2), (vec![(20, 1)], 2)]);
         let in_two = divided((&[&[5, 5], &[2, 7, 1]], 1), Pairing::IN_TWO_FILES).unwrap();
         assert_eq!(in_two, [(vec![(0, 0), (0, 0)], 5), (vec![(10, 0), (10, 3)], 5)]);
-        let in_one = divided((&[&[5, 5], &[2, 7, 1]], 2), Pairing::IN_TWO_FILES).unwrap();
-        assert_eq!(in_one, [(vec![(0, 0), (0, 0)], 10)]);
+        let together = divided((&[&[5, 5], &[2, 7, 1]], 2), Pairing::IN_TWO_FILES).unwrap();
+        assert_eq!(together, [(vec![(0, 0), (0, 0)], 10)]);
         // A file without positions to begin at is a single share.
         let gzipped = divided((&[&[9], &[5, 4]], 1), Pairing::IN_TWO_FILES).unwrap();
         assert_eq!(gzipped, [(Vec::new(), 0)]);

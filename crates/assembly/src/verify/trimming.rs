@@ -230,11 +230,11 @@ fn is_adapter(text: &[u8]) -> bool {
 }
 
 fn is_poly_g(tail: &[u8]) -> bool {
-    let others = tail.iter().filter(|letter| !letter.eq_ignore_ascii_case(&b'G')).count();
+    let unequal = tail.iter().filter(|letter| !letter.eq_ignore_ascii_case(&b'G')).count();
     tail.len() >= POLY_G_MIN
         && tail[0].eq_ignore_ascii_case(&b'G')
-        && others <= POLY_G_OTHERS_MAX
-        && others * MISMATCH_PART <= tail.len()
+        && unequal <= POLY_G_OTHERS_MAX
+        && unequal * MISMATCH_PART <= tail.len()
 }
 
 fn is_bad(qualities: &[u8]) -> bool {

@@ -37,7 +37,7 @@ fn errors() -> impl Strategy<Value = Vec<(usize, char)>> {
 }
 
 /// Draws two mates with qualities, of fragments that are shorter or longer than they are.
-fn mates() -> impl Strategy<Value = [QualityRead; 2]> {
+fn drawn_pair() -> impl Strategy<Value = [QualityRead; 2]> {
     let fragment = prop_oneof!["[ACGT]{0,120}", "(A|C|AT|ACG|G){0,60}", "[ACGTacgtN]{20,90}"];
     let adapters = prop_oneof![
         (0usize..3).prop_map(|kit| [0, 1]
@@ -75,13 +75,13 @@ fn lengths<const N: usize>(records: &[QualityRead; N], counts: &mut TrimCounts) 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn reads_are_trimmed_by_the_rules_at_every_place(mates in mates()) {
+    fn reads_are_trimmed_by_the_rules_at_each_place(pair in drawn_pair()) {
         let (mut counts, mut slow_counts) = (TrimCounts::default(), TrimCounts::default());
-        let fast = lengths(&mates, &mut counts);
-        let mut slow = mates.clone();
+        let fast = lengths(&pair, &mut counts);
+        let mut slow = pair.clone();
         trim(&mut slow, &mut slow_counts);
         prop_assert_eq!(fast, [0, 1].map(|side: usize| slow[side].letters.len()));
-        for read in mates {
+        for read in pair {
             let fast = lengths(std::array::from_ref(&read), &mut counts);
             let mut slow = [read];
             trim(&mut slow, &mut slow_counts);
@@ -93,7 +93,7 @@ proptest! {
 }
 
 /// Pairs of a genome, of which one in ten is of a fragment shorter than a read if `are_short`.
-/// Where these have no adapters, reads end with their fragments.
+/// Reads without adapters end with their fragments.
 struct Pairs {
     reads: Vec<[String; 2]>,
     /// Reads of short fragments.
@@ -220,13 +220,13 @@ fn trimmed_reads_give_the_same_answer_everywhere() {
         assert!(is_verified(&native));
         assert!(trim_counts(&native.output)["adapters"]["reads"].as_u64() > Some(100));
         let expected = files(&native.output);
-        let one = Request { threads: 1, ..of("one") };
-        cuesta_assembly::run::<BuiltIn>(&one, &Progress::default()).unwrap();
+        let sequential = Request { threads: 1, ..of("sequential") };
+        cuesta_assembly::run::<BuiltIn>(&sequential, &Progress::default()).unwrap();
         let shares = |keeps| Resources { keeps, task_bytes: Some(9001), ..resources(3, 1 << 30) };
         let (ranks, chance) = (of("ranks"), of("chance"));
         by_ranks::<BuiltIn>(&ranks, shares(true)).unwrap();
         by_chance::<BuiltIn>(&chance, shares(false), 5).unwrap();
-        for other in [one, ranks, chance] {
+        for other in [sequential, ranks, chance] {
             assert!(files(&other.output) == expected, "{}", other.output.display());
         }
     }

@@ -10,12 +10,12 @@ use super::cached::CODES;
 
 /// Bases of the shortest overlap of mates, which are judged first.
 pub const OVERLAP_MIN: usize = 32;
-/// One base in so many may differ, between mates or from an adapter.
+/// Bases of which one may differ, between mates or from an adapter.
 pub const MISMATCH_PART: usize = 8;
 /// Bases in which the ends of two mates after a fragment are compared, and the part of them that
 /// may differ.
 pub const TAIL_BASES: usize = 8;
-/// One base in so many may differ between two tails, or between a tail and an adapter.
+/// Bases of which one may differ between two tails, or between a tail and an adapter.
 pub const TAIL_MISMATCH_PART: usize = 4;
 /// Bases of a tail that are compared with an adapter.
 pub const TAIL_ADAPTER_BASES: usize = 16;
