@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -163,15 +163,13 @@ def lives(process_identity: str) -> bool:
     return identity(int(process_identity.partition(":")[0])) == process_identity
 
 
-def with_variable(matches: Callable[[bytes], bool]) -> list[int]:
-    """Return other processes of this machine with a variable `NAME=VALUE` that matches."""
-    pids = []
+def with_variable(matches: Callable[[bytes], bool]) -> Iterator[int]:
+    """Yield other processes of this machine with a variable `NAME=VALUE` that matches."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
                 if any(map(matches, Path(entry.path, "environ").read_bytes().split(b"\0"))):
-                    pids.append(int(entry.name))
-    return pids
+                    yield int(entry.name)
 
 
 def number_space() -> str:

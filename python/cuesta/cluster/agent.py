@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from cuesta import markers, removal
+from cuesta.children import module_command
 from cuesta.cluster import node, node_store, watchdog
 from cuesta.cluster.children import Children
 from cuesta.cluster.folder import ClusterFolder
@@ -41,7 +42,7 @@ def main(words: Sequence[str]) -> int:
     marking = watchdog.mark(plan.cluster, name)
     if os.environ.get(watchdog.MARK) != marking:
         # A process cannot change what the system shows of its environment.
-        command = [sys.executable, "-P", "-m", "cuesta.cluster", "agent", *words[:4], name]
+        command = module_command("cuesta.cluster", "agent", *words[:4], name)
         os.execve(sys.executable, command, os.environ | {watchdog.MARK: marking})
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

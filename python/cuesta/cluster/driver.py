@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 
+from cuesta.children import module_command
 from cuesta.cluster import mpi, node_store
 from cuesta.cluster.describe import time_to_first_task
 from cuesta.cluster.node import nearest, scratch_here
@@ -95,7 +96,7 @@ class Driver:
         pairs = [(name, value) for name, value in options.items() if not _value(command, (name,))]
         pairs += [("--engine-option", f"{key}={value}") for key, value in more.items()]
         words = [word for pair in pairs for word in pair]
-        return [self._cluster.plan.python, "-P", "-m", "cuesta", *command, *words]
+        return module_command("cuesta", *command, *words, python=self._cluster.plan.python)
 
     def _times(self) -> dict[str, float]:
         try:

@@ -6,11 +6,11 @@ The only module of the cluster that uses `cuesta_store`, in functions for cluste
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuesta.children import module_command
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.store import MEMORY_ROOT, VARIABLE, translated
 
@@ -44,7 +44,7 @@ def words(plan: ClusterPlan, node: str, listen: str, files: tuple[Path, Path]) -
         peers=peers,
     )
     request = to_request(settings, folder_of(plan, node))
-    return [sys.executable, "-P", "-m", "cuesta_store.serve", request]
+    return module_command("cuesta_store.serve", request)
 
 
 def variables(plan: ClusterPlan, node: str) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from cuesta.children import module_command
 from cuesta.cluster.folder import ClusterFolder
 from cuesta.cluster.settings import ClusterPlan
 from cuesta.cluster.watchdog import MARK, mark
@@ -23,7 +24,7 @@ def leader_lines(plan: ClusterPlan, folder: ClusterFolder) -> list[str]:
     schedulers start scripts in the home folder.
     """
     carried = [f"export {name}={shlex.quote(text)}" for name, text in _carried().items()]
-    words = [plan.python, "-P", "-m", "cuesta.cluster", "lead", str(folder.root)]
+    words = module_command("cuesta.cluster", "lead", str(folder.root), python=plan.python)
     marking = f"{MARK}={mark(plan.cluster, 'leader')}"
     place = f"cd {shlex.quote(str(Path.cwd()))} || exit 3"
     return [place, *carried, f"{marking} exec {shlex.join(words)}"]
@@ -36,7 +37,7 @@ def job_name(folder: ClusterFolder) -> str:
 
 def agent_words(plan: ClusterPlan, folder: ClusterFolder, leader: Sequence[str]) -> list[str]:
     """Return the command of an agent. Arguments: `leader` is its address, port and interface."""
-    return [plan.python, "-P", "-m", "cuesta.cluster", "agent", str(folder.root), *leader]
+    return module_command("cuesta.cluster", "agent", str(folder.root), *leader, python=plan.python)
 
 
 def carried_words() -> list[str]:

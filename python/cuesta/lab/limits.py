@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cuesta import machine, removal
+from cuesta.children import module_command
 from cuesta.engines import Engine
 from cuesta.lab import network
 from cuesta.lab.child import run_in_child
@@ -27,7 +27,7 @@ Samples = Mapping[str, Sequence[float]]
 
 def measure_network(repeats: int) -> Samples:
     """Measure the connection between two processes of this machine."""
-    command = [sys.executable, "-P", "-m", "cuesta.lab.network", LOOPBACK, "0"]
+    command = module_command("cuesta.lab.network", LOOPBACK, "0")
     listens = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         port = int(listens.stdout.readline() if listens.stdout else 0)

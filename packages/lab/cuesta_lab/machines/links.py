@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cuesta.children import module_command
 from cuesta.errors import InputError
 from cuesta_lab.machines.factors import MachineFactors
 from cuesta_lab.machines.journal import Journal, Step
@@ -139,7 +139,7 @@ def _shape(
 def _probe(factors: MachineFactors, nodes: list[Node]) -> dict[str, float]:
     """Measure rate and round trip between the first two nodes. Errors: `InputError`."""
     rate = factors.link_bits_per_s or 0.0
-    module = [sys.executable, "-P", "-m", "cuesta.lab.network"]
+    module = module_command("cuesta.lab.network")
     listens = subprocess.Popen(
         [*nodes[1].prefix(), *module, nodes[1].address, "0"], stdout=subprocess.PIPE, text=True
     )

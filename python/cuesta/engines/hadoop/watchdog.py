@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from cuesta.children import module_command
 from cuesta.processes import lives
 
 KILL_SECONDS = 30.0
@@ -47,7 +48,7 @@ def main(client: str, log: int, words: Sequence[str]) -> None:
 
 def started(client: str, log: int, words: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a watchdog of this process."""
-    program = [sys.executable, "-P", "-m", "cuesta.engines.hadoop.watchdog", client, str(log)]
+    program = module_command("cuesta.engines.hadoop.watchdog", client, str(log))
     return subprocess.Popen(
         [*program, *words],
         stdin=subprocess.PIPE,

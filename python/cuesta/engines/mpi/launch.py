@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import cuesta.errors
+from cuesta.children import module_command
 from cuesta.engines import shared_memory
 from cuesta.engines.mpi import leftovers
 from cuesta.errors import EngineError, EngineMissing
@@ -83,7 +84,7 @@ def run_ranks(ranks: int, request: Mapping[str, Any], scratch: Path) -> dict[str
     """
     request_file, response_file = scratch / "request.json", scratch / "response.json"
     request_file.write_text(json.dumps(dict(request)), encoding="utf-8")
-    words = [sys.executable, "-P", "-m", RANK_PROGRAM, str(request_file), str(response_file)]
+    words = module_command(RANK_PROGRAM, str(request_file), str(response_file))
     code, output = run_program(ranks, words)
     if response_file.exists():
         response: dict[str, Any] = json.loads(response_file.read_text(encoding="utf-8"))

@@ -49,7 +49,9 @@ def watch_command(mark: str) -> Guardian:
 
     def act() -> None:
         deadline = time.monotonic() + PROXY_SECONDS
-        while with_variable(carried.__eq__) and time.monotonic() < deadline:
+        while (
+            any(with_variable(lambda variable: variable == carried)) and time.monotonic() < deadline
+        ):
             time.sleep(_PAUSE_SECONDS)
         clear(since)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuesta import removal
+from cuesta.children import with_environment
 from cuesta.engines import site
 from cuesta.engines.spark import archive, executor, first_task, launch, masters, sockets
 from cuesta.engines.spark.configuration import configured, without_secrets
@@ -267,7 +268,7 @@ def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Ses
     conf.setAll(list(configuration.items()))
     start_seconds: dict[str, float] = {}
     log = _log_of(places)
-    with log.open("ab") as sink, _environment(variables), _timed(start_seconds, "jvm"):
+    with log.open("ab") as sink, with_environment(variables), _timed(start_seconds, "jvm"):
         piped = {"stdout": sink, "stderr": subprocess.STDOUT, "cwd": str(places.folder)}
         gateway = launch_gateway(public, piped)  # type: ignore[no-untyped-call]
     with _restored_interrupts(), warnings.catch_warnings():
@@ -328,21 +329,6 @@ def _keep_log(places: Places) -> Path | None:
     except OSError:
         return None
     return copy
-
-
-@contextlib.contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Set environment variables during the start of a process."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @contextlib.contextmanager
