@@ -204,29 +204,17 @@ class _Shape:
     left_out: tuple[str, ...]
 
 
-def _index_columns(source: Any) -> list[str]:
-    """Return columns that are an index, by pandas' metadata in the file, or by their name."""
-    import json
-
-    metadata = source.schema_arrow.metadata or {}
-    try:
-        described = json.loads(metadata.get(b"pandas", b"{}")).get("index_columns", [])
-    except (ValueError, AttributeError):
-        described = []
-    names = [name for name in described if isinstance(name, str)]
-    unnamed = [name for name in source.schema_arrow.names if name.startswith("__index_level_")]
-    return list(dict.fromkeys([*names, *unnamed]))
-
-
 def _coordinates(path: str, source: Any, columns: str | None) -> tuple[list[Any], list[str]]:
     """Return the fields with coordinates, and columns left out. Errors: `InputError`."""
+    from cuesta.workloads.matrix.columnar import index_columns
+
     fields = list(source.schema_arrow)
     if columns is not None:
         chosen = _chosen(path, columns, [field.name for field in fields])
         left_out = len(fields) - len(chosen)
         text = [f"{left_out} of {len(fields)} columns"] if left_out else []
         return [fields[index] for index in chosen], text
-    index = [name for name in _index_columns(source) if name in source.schema_arrow.names]
+    index = index_columns(source.schema_arrow)
     values = [field for field in fields if field.name not in index]
     if not values:
         return fields, []

@@ -1,4 +1,4 @@
-"""Trimmed reads, in a sentence and as a view; and adapters that no one cut off."""
+"""Trimmed reads, in a sentence and as a view; and adapters that remain."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def views(answer: Files) -> list[View]:
 
 def uncut(counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a remark on adapters in the first reads that were not cut off, if there are any."""
-    reads, found = counts.get("first_reads", 0), counts.get("first_reads_with_adapters", 0)
-    if found >= UNCUT_READS_MIN and found >= UNCUT_SHARE * reads:
+    reads, count = counts.get("first_reads", 0), counts.get("first_reads_with_adapters", 0)
+    if count >= UNCUT_READS_MIN and count >= UNCUT_SHARE * reads:
         yield (
-            f"{found:,} of the first {reads:,} reads run into an adapter, "
-            f"{n.percent(found / reads)}, and none was cut off; --trim auto does so"
+            f"{count:,} of the first {reads:,} reads run into an adapter, "
+            f"{n.percent(count / reads)}, and none was cut off; --trim auto does so"
         )

@@ -30,7 +30,7 @@ def read(path: str, layer: str | None) -> Matrix:
 
 def of_arrow(table: Any, source: str, kind: str) -> Matrix:
     """Return the matrix of an Arrow table. Errors: `InputError` for columns without numbers."""
-    index = _index_columns(table)
+    index = index_columns(table.schema)
     named = _name_column(table, index)
     names = [str(name) for name in table.column(named).to_pylist()] if named else []
     columns = [name for name in table.column_names if name != named and name not in index]
@@ -68,16 +68,17 @@ def _is_text(kind: Any) -> bool:
     return not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _index_columns(table: Any) -> list[str]:
+def index_columns(schema: Any) -> list[str]:
     """Return the columns that are the index of a pandas frame, by metadata or by their name."""
-    metadata = table.schema.metadata or {}
     try:
-        index = json.loads(metadata.get(b"pandas", b"{}")).get("index_columns", [])
+        described = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get(
+            "index_columns", []
+        )
     except (ValueError, AttributeError):
-        index = []
-    names = [name for name in index if isinstance(name, str) and name in table.column_names]
-    levels = [name for name in table.column_names if name.startswith("__index_level_")]
-    return names + [name for name in levels if name not in names]
+        described = []
+    names = [name for name in described if isinstance(name, str) and name in schema.names]
+    levels = [name for name in schema.names if name.startswith("__index_level_")]
+    return list(dict.fromkeys([*names, *levels]))
 
 
 def _name_column(table: Any, index: list[str]) -> str | None:
