@@ -17,14 +17,10 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from .markers import MARKER, SCHEMA, boot, is_marked, read_marker
-
-if TYPE_CHECKING:
-    import ctypes
 
 DEPTH_MAX = 200
 """Deepest folder that a removal enters; each level holds a descriptor."""
@@ -264,19 +260,12 @@ def exchange(path: Path, target: Path) -> bool:
     return True
 
 
-@cache
-def _libc() -> ctypes.CDLL:
-    import ctypes
-
-    return ctypes.CDLL(None, use_errno=True)
-
-
 def _renameat2(path: Path, target: Path, flags: int) -> int:
     """Return 0, or the number of the error; ENOSYS where libc has no such function."""
     import ctypes
 
     try:
-        function = _libc().renameat2
+        function = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:
         return errno.ENOSYS
     names = os.fsencode(path), os.fsencode(target)

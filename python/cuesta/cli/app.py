@@ -21,8 +21,6 @@ from cuesta.untrusted import single_line
 
 _HELP = frozenset(("--help", "-h"))
 VERSION = "--version"
-COMPLETION = "_CUESTA_COMPLETE"
-"""A variable of shells that complete a command line."""
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -94,7 +92,7 @@ def _defect(error: BaseException) -> int:
 
 def _run(arguments: Sequence[str]) -> object:
     """Run a command and return its result; Typer is imported where it is needed."""
-    if list(arguments) == [VERSION] and COMPLETION not in os.environ:
+    if list(arguments) == [VERSION] and streams.COMPLETION not in os.environ:
         sys.stdout.write(f"cuesta {__version__}\n")
         return None
     # The version needs no workload and no option of any.

@@ -14,6 +14,7 @@ from typing import Any
 
 from cuesta.api.declared import Option
 from cuesta.api.options import inputs_required, make_command, options
+from cuesta.cli import streams
 from cuesta.trial import STANDARD_INPUT
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
@@ -23,7 +24,7 @@ COMMANDS = ("run", "compare")
 
 def command(arguments: Sequence[str]) -> Callable[[], None] | None:
     """Return the call of the command line, or None where it is not plain."""
-    if "_CUESTA_COMPLETE" in os.environ:
+    if streams.COMPLETION in os.environ:
         return None
     if len(arguments) < 3:
         return None

@@ -30,6 +30,9 @@ _IN_ASCII = {
 }  # fmt: skip
 """Signs of this package's own text. Any other sign, such as of a name, becomes its escape."""
 
+COMPLETION = "_CUESTA_COMPLETE"
+"""Variable by which a shell asks for completions of a command line."""
+
 
 def prepare() -> None:
     """Make the streams of this process usable, whatever they are.
