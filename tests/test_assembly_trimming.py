@@ -1,4 +1,4 @@
-"""What was trimmed is said, and adapters that no one cut off are."""
+"""Trimmed reads on the terminal and the page, and the remark on adapters that remain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def answer(folder: Path, counts: object) -> Files:
     return Files(folder, 8)
 
 
-def test_what_was_cut_off_is_said_by_the_reason(tmp_path: Path) -> None:
+def test_trimmed_reads_are_counted_by_the_reason(tmp_path: Path) -> None:
     files = answer(tmp_path, COUNTS)
     assert trimming.text(files) == (
         "adapters off 190 (TruSeq and MGI), tails of low quality off 4 of 2,000 reads, "
@@ -42,7 +42,7 @@ def test_what_was_cut_off_is_said_by_the_reason(tmp_path: Path) -> None:
     assert "Nothing remains of 1" in str(view["note"])
 
 
-def test_untouched_reads_are_said_and_untrimmed_ones_are_not_mentioned(tmp_path: Path) -> None:
+def test_untouched_reads_are_counted_and_untrimmed_reads_are_not_mentioned(tmp_path: Path) -> None:
     none = {"reads": 0, "letters": 0}
     clean = {**COUNTS, "adapters": none, "quality": none, "kits": [0, 0, 0], "emptied": 0}
     assert trimming.text(answer(tmp_path, clean)) == "nothing off 2,000 reads"
@@ -50,9 +50,9 @@ def test_untouched_reads_are_said_and_untrimmed_ones_are_not_mentioned(tmp_path:
     assert trimming.views(answer(tmp_path, None)) == []
 
 
-def test_adapters_that_no_one_cut_off_are_a_remark_from_one_in_a_thousand_on() -> None:
-    def remark(found: int, reads: int = 6000) -> list[str]:
-        return list(trimming.uncut({"first_reads": reads, "first_reads_with_adapters": found}))
+def test_adapters_that_remain_are_a_remark_from_0_1_percent_on() -> None:
+    def remark(count: int, reads: int = 6000) -> list[str]:
+        return list(trimming.uncut({"first_reads": reads, "first_reads_with_adapters": count}))
 
     assert remark(5) == []
     assert remark(2, 10) == []

@@ -1,4 +1,4 @@
-"""Where synthetic inputs are written, and where not."""
+"""Places of synthetic inputs: files and pipes, no folders and no files of others."""
 
 from __future__ import annotations
 

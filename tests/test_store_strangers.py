@@ -176,7 +176,7 @@ def test_a_file_that_is_no_secret_is_not_replaced(tmp_path: Path, content: bytes
         make_secret(tmp_path / "link")
 
 
-def test_a_new_secret_keeps_the_one_before(tmp_path: Path) -> None:
+def test_a_new_secret_keeps_the_previous_secret(tmp_path: Path) -> None:
     for _ in range(3):
         make_secret(tmp_path / "secret")
     lines = (tmp_path / "secret").read_text().splitlines()
