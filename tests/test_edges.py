@@ -64,6 +64,29 @@ def test_an_edge_list_of_any_form_has_the_same_degrees(
     assert cuesta("verify", f"{tmp_path}/d").returncode == 0
 
 
+def test_an_edge_in_two_lists_counts_once(tmp_path: Path) -> None:
+    """It counted twice in degrees."""
+    (tmp_path / "1.txt").write_text("a\tb\t0.9\nb\tc\t0.8\n")
+    (tmp_path / "2.txt").write_text("c\tb\t0.8\nc\ta\t0.7\n")
+    lists = [f"{tmp_path}/1.txt", f"{tmp_path}/2.txt"]
+    done = cuesta("run", "degrees", *lists, "-o", f"{tmp_path}/d")
+    assert done.returncode == 0, done.stderr
+    assert {row[4]: int(row[3]) for row in rows(tmp_path / "d" / "degrees.tsv")} == dict.fromkeys(
+        "abc", 2
+    )
+    assert "2.txt: an edge list" in done.stderr.replace("\n", " ")
+    assert "1 edges, 3 genes; 1 line repeats an edge" in done.stderr.replace("\n", " ")
+    assert cuesta("verify", f"{tmp_path}/d").returncode == 0
+    done = cuesta("run", "join", *lists, "-o", f"{tmp_path}/j")
+    assert done.returncode == 0, done.stderr
+    assert len(rows(tmp_path / "j" / "pairs.tsv")) == 1
+    (tmp_path / "2.txt").write_text("c\tb\t0.5\nc\ta\t0.7\n")
+    done = cuesta("run", "degrees", *lists, "-o", f"{tmp_path}/e")
+    assert done.returncode == 2
+    assert "line 1 of" in done.stderr
+    assert "than a list before it for the same edge; keep one of them" in done.stderr
+
+
 def test_communities_and_scan_of_an_edge_list_have_names(tmp_path: Path) -> None:
     path = write(tmp_path / "e.txt", "plain")
     for workload in ("communities", "scan"):

@@ -2,14 +2,14 @@
 //! and the tidy text of KINC 3. They become KINC version-1 text, which all workloads read.
 //!
 //! Genes are numbered in the order of their names, or as a list of names says. An edge that is
-//! there in both directions counts once; one that has two scores is refused.
+//! there in both directions, or in two lists, counts once; one that has two scores is refused.
 
 mod form;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use cuesta_core::fixed::{self, Micro};
 use cuesta_core::{Error, Result};
@@ -31,6 +31,11 @@ const SCORE_MAX: f64 = 2000.0;
 const MILLION: f64 = 1e6;
 /// Bytes of an edge in memory, while all are told apart.
 const EDGE_BYTES: u64 = 48;
+/// Field of the score in KINC version-1 text.
+const KINC_SCORE: usize = 9;
+
+/// Scores by the genes and the cluster of an edge, each with its line; `None` for an earlier list.
+type ScoresOfEdges = HashMap<(u32, u32, u32), (Micro, Option<usize>)>;
 
 /// Numbers of an edge list that was converted.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -93,22 +98,27 @@ pub fn names(path: &Path, form: &EdgesForm, memory_bytes: u64) -> Result<Vec<Str
     Ok(names.into_iter().collect())
 }
 
-/// Writes an edge list as KINC version-1 text, with the numbers of genes in `names`.
+/// Writes an edge list as KINC version-1 text, with the numbers of genes in `names`. Edges that the
+/// converted texts `earlier` of other lists have are repeated ones.
 ///
 /// # Errors
 /// `Input` with file and line for a name that is not in `names`, a score that is none, and an edge
 /// with two scores; `System`.
 pub fn convert(
-    path: &Path,
-    form: &EdgesForm,
+    (path, form): (&Path, &EdgesForm),
     names: &GeneNames,
+    earlier: &[PathBuf],
     output: &Path,
     memory_bytes: u64,
 ) -> Result<EdgeCounts> {
     let failed = |cause| Error::system(OPERATION, "writing", output, &cause);
     let mut out = BufWriter::with_capacity(READ_BYTES, File::create(output).map_err(failed)?);
     let numbers = numbers_of(names)?;
-    let mut scores: HashMap<(u32, u32, u32), (Micro, usize)> = HashMap::new();
+    let mut scores = ScoresOfEdges::new();
+    for text in earlier {
+        read_converted(text, &mut scores)
+            .map_err(|cause| Error::system(OPERATION, "reading", text, &cause))?;
+    }
     let mut counts =
         EdgeCounts { genes: names.len() as u64, layout: form.words(), ..EdgeCounts::default() };
     each_row(path, form, |number, row| {
@@ -127,11 +137,14 @@ pub fn convert(
         }
         let (score, is_rounded) = score_of(row[form.score], form)?;
         let cluster = form.cluster_of(row)?;
-        if let Some((before, line)) = scores.insert((gene1, gene2, cluster), (score, number)) {
+        if let Some((before, line)) = scores.insert((gene1, gene2, cluster), (score, Some(number)))
+        {
             if before != score {
-                return Err(format!(
-                    "has another score for the edge of line {line}; keep one of them"
-                ));
+                let place = match line {
+                    Some(line) => format!("for the edge of line {line}"),
+                    None => "than a list before it for the same edge".to_owned(),
+                };
+                return Err(format!("has another score {place}; keep one of them"));
             }
             counts.repeated += 1;
             return Ok(());
@@ -146,6 +159,23 @@ pub fn convert(
     })?;
     out.flush().map_err(failed)?;
     Ok(counts)
+}
+
+/// Adds the edges of a text that [`convert`] wrote.
+fn read_converted(path: &Path, scores: &mut ScoresOfEdges) -> io::Result<()> {
+    let damaged = || io::Error::from(io::ErrorKind::InvalidData);
+    for line in BufReader::with_capacity(READ_BYTES, File::open(path)?).lines() {
+        let line = line?;
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [gene1, gene2, cluster] = [0, 1, 2].map(|at| fields.get(at)?.parse().ok());
+        let (Some(gene1), Some(gene2), Some(cluster)) = (gene1, gene2, cluster) else {
+            return Err(damaged());
+        };
+        let score = fields.get(KINC_SCORE).ok_or_else(damaged)?;
+        let score = score.parse().ok().and_then(fixed::from_f64).unwrap_or(fixed::NAN);
+        scores.insert((gene1, gene2, cluster), (score, None));
+    }
+    Ok(())
 }
 
 /// Numbers of the genes by their names.
@@ -179,7 +209,7 @@ fn name_of(field: &[u8]) -> std::result::Result<String, String> {
 /// The score of a field, and whether it is rounded to millionths.
 fn score_of(field: &[u8], form: &EdgesForm) -> std::result::Result<(Micro, bool), String> {
     let bare = fields::bare(field);
-    if matches!(bare, b"" | b"NA" | b"NaN" | b"nan") {
+    if form::is_missing(bare) {
         return Ok((fixed::NAN, false));
     }
     let score = fields::number(bare, form.decimal).filter(|score| score.is_finite());
@@ -287,8 +317,40 @@ mod tests {
         let names = path(if list.is_some() { "names.txt" } else { "e.txt" });
         let form = recognise(&path("e.txt")).unwrap().unwrap();
         let names = GeneNames::read(&names, u64::MAX).unwrap();
-        let counts = convert(&path("e.txt"), &form, &names, &path("made.txt"), u64::MAX)?;
+        let list = path("e.txt");
+        let counts = convert((&list, &form), &names, &[], &path("made.txt"), u64::MAX)?;
+        // Every edge of the same list again is a repeated one.
+        let again =
+            convert((&list, &form), &names, &[path("made.txt")], &path("again.txt"), u64::MAX)?;
+        assert_eq!((again.edges, again.repeated), (0, counts.edges + counts.repeated));
         Ok((counts, std::fs::read_to_string(path("made.txt")).unwrap()))
+    }
+
+    /// An edge of two lists counted twice.
+    #[test]
+    fn an_edge_with_another_score_in_an_earlier_list_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("1.txt"), "a\tb\t0.5\nc\ta\t0.25\n").unwrap();
+        std::fs::write(path("2.txt"), "c\tb\t0.5\nb\ta\t0.75\n").unwrap();
+        let names = GeneNames::read(&path("1.txt"), u64::MAX).unwrap();
+        let convert = |list: &str, earlier: &[PathBuf]| {
+            let form = recognise(&path(list)).unwrap().unwrap();
+            let output = path(list).with_extension("kinc");
+            convert((&path(list), &form), &names, earlier, &output, u64::MAX)
+        };
+        assert_eq!(convert("1.txt", &[]).unwrap().edges, 2);
+        assert_eq!(convert("2.txt", &[]).unwrap().edges, 2);
+        let error = convert("2.txt", &[path("1.kinc")]).unwrap_err().message();
+        assert!(error.contains("line 2 of"), "{error}");
+        assert!(error.ends_with("than a list before it for the same edge; keep one of them"));
+    }
+
+    /// A score of NA in a list without a header was said to be a fault of line 1.
+    #[test]
+    fn missing_scores_may_be_in_a_list_without_a_header() {
+        let (counts, made) = converted("a\tb\tNA\nc\ta\t0.25\n", None).unwrap();
+        assert_eq!((counts.edges, made.lines().count()), (2, 2));
     }
 
     /// Scores with more than six decimals were rounded without a word.

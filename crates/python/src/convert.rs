@@ -1,6 +1,6 @@
 //! Synthetic datasets and edge lists, by requests in JSON.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cuesta_bindings::to_json;
 use cuesta_core::progress::Progress;
@@ -44,12 +44,19 @@ fn user_request<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| Error::input("arguments", error))
 }
 
-/// Writes an edge list as KINC text by the names in a file; returns counts as JSON.
-pub fn edges(path: &Path, names: &Path, output: &Path, memory_bytes: u64) -> Result<String> {
+/// Writes an edge list as KINC text by the names in a file, apart from the edges of earlier texts;
+/// returns counts as JSON.
+pub fn edges(
+    path: &Path,
+    names: &Path,
+    earlier: &[PathBuf],
+    output: &Path,
+    memory_bytes: u64,
+) -> Result<String> {
     let Some(form) = cuesta_input::edges::recognise(path)? else {
         let text = format!("{} is no edge list", path.display());
         return Err(Error::input("input.edges", text));
     };
     let names = cuesta_input::GeneNames::read(names, memory_bytes)?;
-    to_json(&cuesta_input::edges::convert(path, &form, &names, output, memory_bytes)?)
+    to_json(&cuesta_input::edges::convert((path, &form), &names, earlier, output, memory_bytes)?)
 }

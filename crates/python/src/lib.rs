@@ -134,12 +134,13 @@ mod _native {
     #[pyfunction]
     fn convert_edges(
         py: Python<'_>,
-        path: PathBuf,
-        names: PathBuf,
+        list_and_names: (PathBuf, PathBuf),
+        earlier: Vec<PathBuf>,
         output: PathBuf,
         memory_bytes: u64,
     ) -> PyResult<String> {
-        watched(py, None, |_| convert::edges(&path, &names, &output, memory_bytes))
+        let (path, names) = list_and_names;
+        watched(py, None, |_| convert::edges(&path, &names, &earlier, &output, memory_bytes))
     }
 
     /// The names of genes 1, 2, ... in a file of any kind that holds some.

@@ -116,10 +116,12 @@ def converted(trial: Trial, scratch: Path) -> Trial:
 
 def _left_out(counts: Mapping[str, int]) -> str:
     parts = []
-    if counts["repeated"]:
-        parts.append(f"{counts['repeated']:,} lines repeat an edge")
-    if counts["loops"]:
-        parts.append(f"{counts['loops']:,} lines of a gene with itself are left out")
+    if repeated := counts["repeated"]:
+        lines = "1 line repeats" if repeated == 1 else f"{repeated:,} lines repeat"
+        parts.append(f"{lines} an edge")
+    if loops := counts["loops"]:
+        lines = "1 line" if loops == 1 else f"{loops:,} lines"
+        parts.append(f"{lines} of a gene with itself left out")
     return "".join(f"; {part}" for part in parts)
 
 
@@ -134,9 +136,14 @@ def _converted(trial: Trial, path: str, made: Path) -> Path:
 
 
 def _convert(trial: Trial, path: str, made: Path) -> dict[str, Any]:
+    """Convert an edge list, without edges of earlier lists if all inputs are a single network."""
     partial = made.with_suffix(".partial")
+    is_single_network = get_workload(trial.workload).inputs_maximum is None
+    count = trial.inputs.index(path) if is_single_network else 0
+    before = (_place(made.parent, number) for number in range(count))
+    earlier = [str(text) for text in before if text.exists()]
     text = native_module().convert_edges(
-        path, trial.names or path, str(partial), trial.memory_bytes
+        (path, trial.names or path), earlier, str(partial), trial.memory_bytes
     )
     removal.put(partial, made)
     counts: dict[str, Any] = json.loads(text)

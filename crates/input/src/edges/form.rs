@@ -142,10 +142,13 @@ fn of_rows(
         _ => return Ok(None),
     };
     let data = &rows[usize::from(has_header)..];
-    let numbers = |column: usize, decimal: u8| {
-        data.iter().all(|row| fields::number(row[column], decimal).is_some())
+    let is_number = |field: &[u8], decimal: u8| fields::number(field, decimal).is_some();
+    let numbers = |decimal: &u8| {
+        let mut scores = data.iter().map(|row| row[score]);
+        scores.clone().all(|score| is_missing(fields::bare(score)) || is_number(score, *decimal))
+            && scores.any(|score| is_number(score, *decimal))
     };
-    let decimal = [b'.', b','].into_iter().find(|&decimal| numbers(score, decimal));
+    let decimal = [b'.', b','].into_iter().find(numbers);
     let is_text =
         |column: usize| data.iter().any(|row| fields::number(row[column], b'.').is_none());
     let Some(decimal) = decimal.filter(|_| has_header || (is_text(0) && is_text(1))) else {
@@ -253,6 +256,11 @@ impl EdgesForm {
         row.append_kinc_v1(&mut line);
         Ok(line)
     }
+}
+
+/// Whether a field says that there is no score.
+pub fn is_missing(field: &[u8]) -> bool {
+    matches!(field, b"" | b"NA" | b"NaN" | b"nan")
 }
 
 fn integer(field: &[u8]) -> Result<u32, String> {

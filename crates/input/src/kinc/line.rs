@@ -261,9 +261,10 @@ fn parse_fixed(text: &[u8]) -> Option<Micro> {
 /// Says that a line of unknown layout has `count` fields.
 pub fn wrong_field_count(count: usize) -> String {
     format!(
-        "has {count} fields, expected 11 (KINC version 1) or 7 (KINC version 3), tab-separated; an \
-         edge list of names needs columns source, target and score, and an expression matrix \
-         becomes pairs by `cuesta run correlate`"
+        "has {count} field{}, expected 11 (KINC version 1) or 7 (KINC version 3), tab-separated; \
+         an edge list of names needs columns source, target and score, and an expression matrix \
+         becomes pairs by `cuesta run correlate`",
+        if count == 1 { "" } else { "s" }
     )
 }
 
