@@ -202,6 +202,7 @@ def test_bad_input_is_reported_in_a_single_line(
         ([good, "--clusters", "21"], "there are only 20 points"),
         ([good, "--clusters", "0"], "--clusters is 0"),
         ([good, "--centres", good], "expected 10 clusters x 2"),
+        ([written("german.csv", "1.234,5;2\n3.000,1;3\n")], "and give --decimal comma"),
         ([str(tmp_path / "nowhere.npy")], "no such file"),
         ([], "Missing argument 'POINTS'"),
     ]
@@ -211,6 +212,26 @@ def test_bad_input_is_reported_in_a_single_line(
         assert last.startswith("cuesta: "), last
         assert message in last, last
         assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_that_name_coordinates_differently_are_refused(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns in another order were joined by their position."""
+    frames = pytest.importorskip("pandas")
+    files = [tmp_path / f"{number}.{suffix}" for number in range(2)]
+    for file, names in zip(files, (["a", "x", "y"], ["a", "y", "x"]), strict=True):
+        frame = frames.DataFrame([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], columns=names)
+        if suffix == "csv":
+            frame.to_csv(file, index=False)
+        else:
+            frame.to_parquet(file, index=False)
+    words = ["run", "kmeans", *map(str, files), "--clusters", "2", "-o", str(tmp_path / "a")]
+    assert call(words) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "name coordinate 2 differently" in last
+    assert last.endswith("give all files the same columns in the same order")
 
 
 def test_bad_parquet_is_reported_in_a_single_line(

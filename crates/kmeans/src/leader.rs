@@ -1,7 +1,7 @@
 //! Leader of a run: opens the points, chooses the first centres, moves the centres by the sums of
 //! all points, and writes the files that are not about single points.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cuesta_core::job::{Request, Response, parameters, timed};
@@ -128,10 +128,12 @@ impl Leader {
 /// Returns sentences on the layout of texts with points.
 ///
 /// # Errors
-/// As [`arrays`], as far as the first lines show.
+/// As [`arrays`], as far as the first lines show; `Input` for files that name coordinates
+/// differently.
 pub fn recognised(request: &Request) -> Result<Vec<String>> {
     let params: KMeansParams = parameters(&request.parameters)?;
     let mut sentences: Vec<String> = Vec::new();
+    let mut named: Option<(PathBuf, Vec<String>)> = None;
     for file in points::list(&request.inputs)? {
         // Parquet files are converted earlier.
         if !points::is_text(&file).unwrap_or(false) {
@@ -143,8 +145,36 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
         if !sentences.iter().any(|before| before.ends_with(&sentence)) {
             sentences.push(format!("{}: {sentence}", file.display()));
         }
+        if form.names.is_empty() {
+            continue;
+        }
+        match &named {
+            None => named = Some((file, form.names)),
+            Some((_, names)) if *names == form.names => (),
+            Some((first, names)) => {
+                return Err(named_differently((first, names), (&file, &form.names)));
+            }
+        }
     }
     Ok(sentences)
+}
+
+/// Refuses files whose coordinates have other names, or the same in another order.
+fn named_differently(first: (&Path, &[String]), other: (&Path, &[String])) -> Error {
+    let place = first.1.iter().zip(other.1).position(|(one, other)| one != other);
+    let place = place.unwrap_or_else(|| first.1.len().min(other.1.len()));
+    let name =
+        |names: &[String]| names.get(place).map_or("none".to_owned(), |it| format!("{it:?}"));
+    let text = format!(
+        "{} and {} name coordinate {} differently, {} and {}; give all files the same columns in \
+         the same order",
+        first.0.display(),
+        other.0.display(),
+        place + 1,
+        name(first.1),
+        name(other.1)
+    );
+    Error::input("input.points", text)
 }
 
 /// Returns the files of the points as `.npy`, in order.

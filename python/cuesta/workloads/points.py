@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -64,12 +65,30 @@ def _points(trial: Trial) -> list[str]:
 
 
 def sentences(trial: Trial) -> list[str]:
-    """Describe the columns of Parquet files that are coordinates. Errors: as for `readable`."""
+    """Describe the columns of Parquet files that are coordinates.
+
+    Errors: as for `readable`; `InputError` for files that name coordinates differently.
+    """
     texts: list[str] = []
+    named: dict[tuple[str, ...], str] = {}
     for file in filter(_is_parquet, _points(trial)):
-        text = _layout(file, _columns_of(trial))
+        shape = _shape_of(file, _columns_of(trial))
+        text = _words(shape)
         if not any(before.endswith(text) for before in texts):
             texts.append(f"{file}: {text}")
+        if shape.dimensions == len(shape.names):
+            named.setdefault(shape.names, file)
+    if len(named) > 1:
+        (names, first), (others, other) = list(named.items())[:2]
+        place, pair = next(
+            (place, pair)
+            for place, pair in enumerate(zip_longest(names, others, fillvalue="none"), 1)
+            if pair[0] != pair[1]
+        )
+        raise InputError(
+            f"{first} and {other} name coordinate {place} differently, {pair[0]} and {pair[1]}; "
+            "give all files the same columns in the same order"
+        )
     return texts
 
 
@@ -78,19 +97,22 @@ def _columns_of(trial: Trial) -> str | None:
     return None if columns is None else str(columns)
 
 
-def _layout(path: str, columns: str | None) -> str:
+def _shape_of(path: str, columns: str | None) -> _Shape:
     _need_pyarrow(path)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with _opened(path) as file, pq.ParquetFile(file) as source:
-            shape = _shape(path, source, columns)
+            return _shape(path, source, columns)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from None
-    names = ", ".join(shape.names[:2]) + (", ..." if len(shape.names) > 2 else "")
+
+
+def _words(shape: _Shape) -> str:
     noun = "dimension" if shape.dimensions == 1 else "dimensions"
     left_out = "".join(f", {column} left out" for column in shape.left_out)
+    names = ", ".join(shape.names[:2]) + (", ..." if len(shape.names) > 2 else "")
     return f"{shape.points:,} points, {shape.dimensions:,} {noun} ({names}), Parquet{left_out}"
 
 

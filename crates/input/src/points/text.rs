@@ -332,6 +332,13 @@ fn no_number(field: &[u8], place: usize, form: &PointsForm) -> String {
     if let Some(written) = fields::without_thousands(field, form.signs.decimal) {
         remedies.push(format!("with {sign}s between thousands? then write it as {written}"));
     }
+    if !is_other && let Some(written) = fields::without_thousands(field, other) {
+        let mark = if other == b',' { "point" } else { "comma" };
+        remedies.push(format!(
+            "with a decimal {sign}, and {mark}s between thousands? then write it as {written}, \
+             and give --decimal {sign}"
+        ));
+    }
     if remedies.is_empty() && form.header == 0 && fields::is_text(field) {
         remedies.push("a line of names? then give --header present".to_owned());
     }
