@@ -108,6 +108,19 @@ def test_an_error_is_in_the_log_file(pairs: Path) -> None:
     assert "absent.txt" in Path("log").read_text().splitlines()[-1]
 
 
+@pytest.mark.parametrize("place", ["one.txt", "answer/log"])
+def test_an_input_and_a_place_in_an_answer_are_no_log_file(
+    place: str, pairs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["run", "scan", "one.txt", "-o", "answer"]) == 0
+    before = Path("one.txt").read_bytes()
+    capsys.readouterr()
+    assert call(["run", "scan", "one.txt", "-o", "other", "--log-file", place]) == 2
+    assert f"--log-file {place}" in capsys.readouterr().err
+    assert Path("one.txt").read_bytes() == before
+    assert not Path("answer/log").exists()
+
+
 def test_a_name_cannot_add_a_line_to_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a\nb.txt").write_text(LINE)

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuesta.api.console import Console, utc_now
@@ -24,6 +27,8 @@ _FLAGS = {
     "--timestamps": "timestamps",
 }  # fmt: skip
 _LOG_FILE = "--log-file"
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+_LOGGED_TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _LOGGER = "cuesta"
 
 
@@ -126,16 +131,30 @@ def _open(file: str, command: Sequence[str]) -> None:
     logger.info("%s", single_line(" ".join(command)))
 
 
+def _check_log(file: str) -> None:
+    """Refuse a file that is no log, such as an input, and a place in an answer folder."""
+    from cuesta import outputs
+
+    outputs.check_local(file, _LOG_FILE)
+    if not Path(file).is_file():
+        return
+    with suppress(OSError), Path(file).open("rb") as log:
+        start = log.readline(40)
+        if start and not _LOGGED_TIME.match(start):
+            raise InputError(f"{_LOG_FILE} {file}: is no log of cuesta; give another name")
+
+
 def _handler(file: str) -> logging.Handler:
     import logging
     import time
 
+    _check_log(file)
     try:
         handler = logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"{_LOG_FILE} {file}: {reason}; name a file that you can write") from None
-    form = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    form = logging.Formatter("%(asctime)s %(levelname)s %(message)s", _TIME)
     form.converter = time.gmtime
     handler.setFormatter(form)
     return handler
