@@ -231,6 +231,12 @@ def memory_limit(size: str | None) -> int:
 
     least, most = 16 << 20, 1 << 60
     size_bytes = memory_bytes() // 2 if size is None else parse_size(size, "--memory")
+    if size is None and size_bytes < least:
+        raise InputError(
+            f"half of the memory allotted to this process is {format_bytes(size_bytes)}, at least "
+            f"{format_bytes(least)} is needed; ask the batch system for more memory, or say how "
+            f"much to use with --memory"
+        )
     if not least <= size_bytes <= most:
         bound, end = ("least", least) if size_bytes < least else ("most", most)
         raise InputError(f"--memory is {size}, give at {bound} {format_bytes(end)}")

@@ -38,6 +38,8 @@ from cuesta.untrusted import check_name
 MARKS = ("run.json", "compare.json", "programs.json")
 """Names of the records of answers."""
 _ANSWER, _SCRATCH, _STREAMS = RUN_FOLDERS
+_NAME_BYTES_MAX = 200
+"""Longest name of an answer folder: names of temporary folders are longer, up to 255 bytes."""
 
 
 class AnswerFolder:
@@ -273,6 +275,11 @@ def check_output(
     answer may be written there.
     """
     outputs.check_local(output)
+    if len(os.fsencode(output.name)) > _NAME_BYTES_MAX:
+        raise InputError(
+            f"-o {output.name[:40]}...: the name is longer than {_NAME_BYTES_MAX} bytes; give a "
+            "shorter one"
+        )
     if os.path.lexists(output) and not overwrite:
         try:
             _replaceable(output, inputs, known)
