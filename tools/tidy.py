@@ -25,6 +25,7 @@ from tidyrules import (
     functions,
     links,
     plain,
+    remedies,
     removal,
     rooms,
     sizes,
@@ -41,6 +42,7 @@ _RULES = (
     budgets.check,
     engines.check,
     rooms.check,
+    remedies.check,
     removal.check,
 )
 

@@ -64,9 +64,50 @@ class Defect(CuestaError):
         return cls(f"{DEFECT}: {type(error).__name__}: {error}")
 
 
+_FULL = "free some space or choose another folder"
+_REMEDIES = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "a part of the path is a file; check the path",
+    errno.EISDIR: "name a file",
+    errno.EEXIST: "give another name",
+    errno.ENOTEMPTY: "give another name",
+    errno.EACCES: "ask its owner, or choose a place that you may use",
+    errno.EPERM: "ask its owner, or choose a place that you may use",
+    errno.EROFS: "choose a place that can be written",
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ELOOP: "its links lead in a circle; name the file itself",
+    errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
+    errno.ENFILE: "close other programs, which have too many files open",
+    errno.ENXIO: "give a file",
+    errno.EINVAL: "choose another place",
+    errno.EIO: "its disk or server failed; see the system's log, or obtain the file again",
+    errno.ESTALE: "its server forgot it; mount the file system again",
+    errno.ENOTCONN: "its server is gone; mount the file system again",
+    errno.ECONNREFUSED: "nothing listens there; check host and port, and start it",
+    errno.ECONNRESET: "the other side ended; see its log",
+    errno.ETIMEDOUT: "check that the host runs and can be reached",
+    errno.EHOSTUNREACH: "check that the host runs and can be reached",
+    errno.ENETUNREACH: "check the network",
+    errno.EADDRINUSE: "choose another port",
+    errno.ENOMEM: "use less memory, or a machine with more",
+    errno.ENOEXEC: "name a program for this machine, or a script with a first line #!",
+    errno.E2BIG: "name fewer files, or their folder",
+}
+"""What to do about an error of the system."""
+
+
+def in_words(error: OSError) -> str:
+    """Return an error of the operating system in words, and what to do about it."""
+    text = (error.strerror or str(error) or type(error).__name__).lower()
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"{text}; {remedy}" if remedy else text
+
+
 def disk_error(error: OSError, place: str) -> CuestaError:
     """Convert an error of the operating system to one line for the user."""
     where = error.filename or place
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return InputError(f"{where}: the disk is full; free some space or choose another folder")
-    return InputError(f"{where}: {(error.strerror or str(error)).lower()}")
+        return InputError(f"{where}: the disk is full; {_FULL}")
+    return InputError(f"{where}: {in_words(error)}")

@@ -65,7 +65,7 @@ def current(jar: Path) -> Path:
     if _JAVA_COMPILER.is_file():
         failed, last = compiled(_JAVA_COMPILER, jar)
         if failed:
-            raise EngineMissing(f"the jar for Hadoop does not compile: {last}")
+            raise EngineMissing(f"the jar for Hadoop does not compile: {last}; try another JDK")
     return jar
 
 

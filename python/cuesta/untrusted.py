@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, in_words
 
 TEXT_BYTES_MAX = 1 << 30
 """Largest file that is read as text; a record of a large study has some MiB."""
@@ -34,7 +34,9 @@ def within(folder: Path, name: str) -> Path:
     except (OSError, ValueError, RuntimeError):
         leads_out = True
     if leads_out or Path(name).is_absolute() or ".." in Path(name).parts:
-        raise InputError(f"{folder}: its record names {name!r}, which is not in its folder")
+        raise InputError(
+            f"{folder}: its record names {name!r}, which is outside it; trust none of it"
+        )
     with contextlib.suppress(OSError):
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -82,11 +84,13 @@ def read_record(file: Path, kind: str, schema: str) -> dict[str, Any]:
     try:
         record = read_json(file)
     except OSError as error:
-        raise InputError(f"{file}: no {kind} ({(error.strerror or '').lower()})") from None
+        raise InputError(f"{file}: no {kind} ({in_words(error)})") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not a {kind} ({error})") from None
+        raise InputError(f"{file}: not a {kind} ({error}); obtain it again") from None
     if not isinstance(record, dict) or record.get("schema") != schema:
-        raise InputError(f"{file}: not a {kind} of schema {schema}")
+        raise InputError(
+            f"{file}: not a {kind} of schema {schema}; make it again with this version"
+        )
     return record
 
 

@@ -184,7 +184,9 @@ def _opened(_process: int, scheme: str, authority: str) -> Any:
     try:
         system, _ = url_to_fs(uri, skip_instance_cache=True)
     except ImportError as error:
-        raise EngineMissing(f"{uri} is read by fsspec, which lacks a package: {error}") from None
+        raise EngineMissing(
+            f"{uri} is read by fsspec, which lacks a package: {error}; install it"
+        ) from None
     return system
 
 

@@ -227,7 +227,7 @@ def test_a_node_that_does_not_answer_is_named_after_its_time(folder: Path, tmp_p
     [
         ([], "--scheduler hosts: name them with --hosts A,B"),
         (["--hosts", "a,a"], "--hosts: names a host twice"),
-        (["--hosts", "a", "--start", "ssh"], "--start 'ssh': where is {host} in it?"),
+        (["--hosts", "a", "--start", "ssh"], "--start 'ssh' has no {host}; give a command with it"),
         (["--hosts", "a", "--start", "nossh {host}"], "--start nossh: there is no such program"),
     ],
 )

@@ -125,6 +125,11 @@ fn single_line(text: &str) -> String {
 /// `EMFILE` and `ENFILE` of Linux: too many open files of this process, or of the system.
 const TOO_MANY_FILES: [i32; 2] = [24, 23];
 
+/// `ELOOP`, `EIO` and `ENOTCONN` of Linux.
+const LINKS_IN_A_CIRCLE: i32 = 40;
+const DEVICE_FAILED: i32 = 5;
+const NOT_CONNECTED: i32 = 107;
+
 fn remedy_for(kind: io::ErrorKind, errno: Option<i32>) -> &'static str {
     use io::ErrorKind as K;
     if errno.is_some_and(|number| TOO_MANY_FILES.contains(&number)) {
@@ -135,8 +140,18 @@ fn remedy_for(kind: io::ErrorKind, errno: Option<i32>) -> &'static str {
         K::PermissionDenied | K::ReadOnlyFilesystem => "; choose a place you may use",
         K::NotFound => "; check the path",
         K::IsADirectory => "; name the files in it",
+        K::NotADirectory => "; a part of the path is a file, check it",
         K::UnexpectedEof => "; the file is cut short, obtain it again",
-        _ => "",
+        K::AlreadyExists | K::DirectoryNotEmpty => "; give another name",
+        K::InvalidFilename => "; give a shorter name",
+        K::StaleNetworkFileHandle => "; its server forgot it, mount the file system again",
+        K::OutOfMemory => "; use less memory, or a machine with more",
+        _ => match errno {
+            Some(LINKS_IN_A_CIRCLE) => "; its links lead in a circle, name the file itself",
+            Some(DEVICE_FAILED) => "; its disk or server failed, see the system's log",
+            Some(NOT_CONNECTED) => "; its server is gone, mount the file system again",
+            _ => "",
+        },
     }
 }
 
@@ -162,6 +177,15 @@ mod tests {
         let cause = std::io::Error::from_raw_os_error(24);
         let error = Error::system("input", "opening", Path::new("/x"), &cause);
         assert!(error.message().contains("ulimit -n"), "{}", error.message());
+    }
+
+    #[test]
+    fn common_numbers_of_the_system_have_a_remedy() {
+        for number in [1, 2, 5, 12, 13, 17, 20, 21, 23, 24, 28, 30, 36, 39, 40, 107, 116, 122] {
+            let cause = std::io::Error::from_raw_os_error(number);
+            let message = Error::system("input", "opening", Path::new("a"), &cause).message();
+            assert!(message.contains("; "), "{number}: {message}");
+        }
     }
 
     #[test]

@@ -78,7 +78,9 @@ def start(settings: StoreSettings, folder: Path | None = None) -> dict[str, Any]
     _check_memory(folder, settings.memory_bytes)
     line = launch("cuesta_store.serve", to_request(settings, folder))
     if line != "ready":
-        raise InputError(line or "the store ended before it was ready")
+        raise InputError(
+            line or "the store ended before it was ready; see its log, and start it again"
+        )
     return status(folder)
 
 

@@ -279,7 +279,9 @@ class CuestaFileSystem(LiteralFileSystem):
         if source == target:
             return None
         if target.startswith(f"{source}/"):
-            raise InputError(f"store: mv: cuesta://{target} is inside cuesta://{source}")
+            raise InputError(
+                f"store: mv: cuesta://{target} is inside cuesta://{source}; give another place"
+            )
         if not self.exists(target):
             try:
                 return self.mv_file(source, target)

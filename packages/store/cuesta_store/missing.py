@@ -8,7 +8,7 @@ import pwd
 import stat
 from pathlib import Path
 
-from cuesta_store.errors import EngineMissing
+from cuesta_store.errors import EngineMissing, in_words
 from cuesta_store.past import memory_only_paths
 
 MEMORY_ROOT = Path("/dev/shm")
@@ -29,7 +29,7 @@ def missing(folder: Path, error: OSError) -> StoreMissing:
     if error.errno in (errno.EAGAIN, errno.EWOULDBLOCK) or isinstance(error, TimeoutError):
         return StoreMissing(f"the store in {folder} does not answer; try again, or start it again")
     if error.errno == errno.EACCES:
-        return StoreMissing(f"the store in {folder} cannot be reached: {error.strerror}")
+        return StoreMissing(f"the store in {folder} cannot be reached: {in_words(error)}")
     if any(memory_only_paths(folder)):
         return StoreMissing(
             f"no store runs in {folder}: the one before was killed and has files that are in "

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cuesta_store import removal
 from cuesta_store.control import MEMORY_ROOT, default_folder, launch, status
-from cuesta_store.errors import EngineError, EngineMissing, InputError
+from cuesta_store.errors import EngineError, EngineMissing, InputError, in_words
 from cuesta_store.units import format_bytes
 
 DEVICE = Path("/dev/fuse")
@@ -41,7 +41,9 @@ def mount(place: Path, write: str | None = None, folder: Path | None = None) -> 
     request = {"store": str(folder), "place": str(place), "write": write}
     line = launch("cuesta_store.serve", json.dumps(request))
     if line != "ready":
-        raise InputError(line or "the mount ended before it was ready")
+        raise InputError(
+            line or "the mount ended before it was ready; is FUSE here, and the folder free?"
+        )
 
 
 def check_place(place: Path) -> Path:
@@ -86,7 +88,7 @@ def unmount(place: Path) -> None:
         _end_link(place)
         return
     if source is None:
-        raise InputError(f"nothing is mounted at {place}")
+        raise InputError(f"nothing is mounted at {place}; check the path")
     if source not in (SOURCE, MEMORY_SOURCE):
         raise InputError(f"{place} is a mount of {source}, not of a store; it stays")
     is_store = source == SOURCE
@@ -146,7 +148,8 @@ def take_memory(place: Path, size_bytes: int) -> str:
     free = shutil.disk_usage(MEMORY_ROOT).free
     if size_bytes > free:
         raise InputError(
-            f"--tmpfs is {format_bytes(size_bytes)}, {MEMORY_ROOT} has {format_bytes(free)} free"
+            f"--tmpfs is {format_bytes(size_bytes)}, {MEMORY_ROOT} has {format_bytes(free)} free; "
+            "give at most that"
         )
     if os.getuid() == 0:
         options = f"size={size_bytes},mode=0700"
@@ -170,10 +173,12 @@ def take_memory(place: Path, size_bytes: int) -> str:
 def _end_link(place: Path) -> None:
     folder = place.readlink()
     if folder.parent != MEMORY_ROOT or not folder.name.startswith(f"{PREFIX}{os.getuid()}-"):
-        raise InputError(f"{place} is a link to {folder}, which is no memory of yours")
+        raise InputError(
+            f"{place} is a link to {folder}, which is no memory of yours; remove the link"
+        )
     try:
         removal.remove_marked(folder)
     except OSError as error:
-        raise InputError(f"{place}: {error.filename}: {error.strerror}") from None
+        raise InputError(f"{place}: {error.filename}: {in_words(error)}") from None
     place.unlink()
     place.mkdir()

@@ -30,7 +30,9 @@ def start(folder: Path, port: int) -> str:
     line = control.launch("cuesta_store.page", str(folder.absolute()), str(port))
     page_address = address(folder)
     if line != "ready" or page_address is None:
-        raise InputError(f"--page {port}: {line or 'the page ended before it was ready'}")
+        raise InputError(
+            f"--page {port}: {line or 'the page ended before it was ready, start it again'}"
+        )
     return page_address
 
 

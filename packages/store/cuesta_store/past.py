@@ -59,7 +59,7 @@ class LostStore:
             if stat.S_ISDIR(facts.st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
             if not stat.S_ISREG(facts.st_mode):
-                raise InputError(f"store: cuesta://{path}: it is no regular file")
+                raise InputError(f"store: cuesta://{path}: it is no regular file; name one")
             return UnderFile(os.dup(file), path)
 
     def entry(self, path: str) -> dict[str, Any]:
@@ -108,7 +108,9 @@ class LostStore:
         """Open a path; yield the descriptor, and whether its last name is a link."""
         names = [name for name in path.split("/") if name]
         if any(name in (".", "..") for name in names):
-            raise InputError(f"store: {path!r} leaves its root or has a step that is no name")
+            raise InputError(
+                f"store: {path!r} leaves its root or has a step that is no name; give a plain path"
+            )
         walk = _Walk(self._under, path)
         try:
             try:
@@ -212,7 +214,9 @@ class UnderFile(io.FileIO):
 
     def _check_version(self) -> None:
         if self._facts() != self._version:
-            raise InputError(f"store: cuesta://{self._path} was changed while it was read")
+            raise InputError(
+                f"store: cuesta://{self._path} was changed while it was read; read it again"
+            )
 
     def _facts(self) -> tuple[int, ...]:
         facts = os.fstat(self.fileno())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta_store.client import Connection
-from cuesta_store.errors import EngineMissing, InputError
+from cuesta_store.errors import EngineMissing, InputError, in_words
 from cuesta_store.permissions import OF_FILES, ask_to_make, masked
 from cuesta_store.trusted_folder import open_block
 
@@ -97,7 +97,7 @@ class WrittenFile(io.RawIOBase):
             return place.write(piece, within)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not place.is_memory:
-                raise InputError(f"store: writing {self.path} failed: {error.strerror}") from None
+                raise InputError(f"store: writing {self.path} failed: {in_words(error)}") from None
         # The memory of the system is full: the written part of the block moves to the under level.
         written = os.pread(place.file, within, 0)
         under = self._take_place(place.index, past_memory=True)

@@ -55,7 +55,7 @@ class Compare:
 
         request = self.request
         if not request.common.engines:
-            raise InputError("--engines names no engine")
+            raise InputError("--engines names no engine; give some, such as native,spark")
         engines = [get_engine(name) for name in request.common.engines]
         compare(engines, _trial(request), make_plan(request.common, request.command), observer)
 

@@ -254,7 +254,9 @@ def _engine_options(values: Mapping[str, Any]) -> dict[str, str]:
     engines = {name.strip() for name in values["engines"].split(",")}
     for name in by_flag:
         if not engines & set(_ENGINES_OF[name]):
-            raise InputError(f"--{name} is for engine {' and '.join(_ENGINES_OF[name])} only")
+            raise InputError(
+                f"--{name} is for engine {' and '.join(_ENGINES_OF[name])} only; leave it out"
+            )
     return chosen | {name: str(value) for name, value in by_flag.items()}
 
 

@@ -38,8 +38,10 @@ def _two_by_two(
 ) -> list[str]:
     """Files of read pairs as the workload takes them. Errors: `InputError`."""
     if plain:
-        text = f"{plain[0]} is neither -1 nor -2; write one of them before every file of pairs"
-        raise InputError(f"{text}, and -s before one of single reads")
+        raise InputError(
+            f"{plain[0]} is neither -1 nor -2; write one of them before every file of pairs, and "
+            "-s before one of single reads"
+        )
     if parameters.get(workload.interleaved_parameter):
         other = workload.option_of(workload.interleaved_parameter)
         raise InputError(f"-1 and -2 take read pairs in two files, {other} in one; give one")

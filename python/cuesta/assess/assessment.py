@@ -65,7 +65,9 @@ def assess(folder: Path, plan: Plan, stage: Callable[[str], None]) -> Assessment
     generated.check(folder / FILE_NAME)
     workload = fields.get("workload")
     if workload != "assemble":
-        raise InputError(f"{folder}: an answer of {workload}, not an assembly")
+        raise InputError(
+            f"{folder}: an answer of {workload}, not an assembly; give one of assemble"
+        )
     sets = [_contigs(folder, plan.min_contig)]
     result: Assessment = {
         "schema": SCHEMA,

@@ -51,7 +51,9 @@ class Aligner:
             extra_flags=_NO_LONG_JOIN,
         )
         if not self._aligner:
-            raise InputError(f"{reference}: minimap2 cannot index it")
+            raise InputError(
+                f"{reference}: minimap2 cannot index it; give a FASTA file of a genome"
+            )
 
     def alignments(self, sequence: bytes, gaps: Gaps = ()) -> Iterator[Alignment]:
         """Yield all alignments of a contig, or of the parts of a scaffold between its gaps."""

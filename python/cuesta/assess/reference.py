@@ -57,7 +57,7 @@ def compare(
     genome = Genome(lengths=lengths, circular=circular)
     known = sum(lengths.values()) - sum(bases.count(b"N") for bases in genome_bases.values())
     if not known:
-        raise InputError(f"{reference} has no bases but N")
+        raise InputError(f"{reference} has no bases but N; give the FASTA file of a genome")
     aligner = Aligner(reference, threads)
     size = sum(lengths.values())
     compared = []

@@ -7,7 +7,7 @@ import re
 import zlib
 from pathlib import Path
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 
 GZIP_MAGIC = b"\x1f\x8b"
 GAP_MIN = 10
@@ -27,9 +27,9 @@ def read(path: Path) -> dict[str, bytes]:
     """
     text = _text(path)
     if not text.strip():
-        raise InputError(f"{path} is empty")
+        raise InputError(f"{path} is empty; obtain it again")
     if not text.lstrip().startswith(b">"):
-        raise InputError(f"{path}: not FASTA, it does not begin with '>'")
+        raise InputError(f"{path}: not FASTA, it does not begin with '>'; give a FASTA file")
     sequences: dict[str, bytes] = {}
     for record in text.lstrip()[1:].split(b"\n>"):
         head, _, body = record.partition(b"\n")
@@ -38,13 +38,16 @@ def read(path: Path) -> dict[str, bytes]:
         wrong = bases.translate(None, _LETTERS)
         if wrong:
             letter = chr(wrong[0])
-            raise InputError(f"{path}: sequence {name!r}: {letter!r} is no nucleotide")
+            raise InputError(
+                f"{path}: sequence {name!r}: {letter!r} is no nucleotide; give a genome, no "
+                "proteins"
+            )
         if name in sequences:
             raise InputError(f"{path}: two sequences are called {name!r}; give each its own name")
         if bases:
             sequences[name] = bases.upper()
     if not sequences:
-        raise InputError(f"{path} has no bases")
+        raise InputError(f"{path} has no bases; obtain it again")
     return sequences
 
 
@@ -67,4 +70,4 @@ def _text(path: Path) -> bytes:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged ({str(error).lower()}); obtain it again") from None
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{path}: {in_words(error)}") from None

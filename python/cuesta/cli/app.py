@@ -15,7 +15,7 @@ from types import FrameType
 
 from cuesta import __version__, python_path, ranks
 from cuesta.cli import streams, verbosity
-from cuesta.errors import CuestaError, Defect, EngineError
+from cuesta.errors import CuestaError, Defect, EngineError, in_words
 from cuesta.machine import raise_limit_of_files
 from cuesta.untrusted import single_line
 
@@ -68,7 +68,7 @@ def _call(arguments: Sequence[str]) -> int:
         streams.discard(sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
-        return _fail(f"{error.filename or 'system'}: {(error.strerror or str(error)).lower()}", 2)
+        return _fail(f"{error.filename or 'system'}: {in_words(error)}", 2)
     except SystemExit:
         raise
     except Exception as error:

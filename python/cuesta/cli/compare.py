@@ -48,7 +48,7 @@ def body(
     from cuesta.lab.compare import compare, records_of
 
     if not common.engines:
-        raise InputError("--engines names no engine")
+        raise InputError("--engines names no engine; give some, such as native,spark")
     engines = [get_engine(name) for name in common.engines]
     trial = make_trial(workload, inputs, parameters, common)
     plan = make_plan(common, ("cuesta", *sys.argv[1:]))

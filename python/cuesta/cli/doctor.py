@@ -294,7 +294,7 @@ def _print_checks(checks: list[Check]) -> None:
 def _measure(scratch: Path, as_json: bool) -> int:
     """Measure, store and show the ceilings."""
     from cuesta.cli.doctor_spark import make_archive
-    from cuesta.errors import InputError
+    from cuesta.errors import InputError, in_words
     from cuesta.lab import ceilings
     from cuesta.native import native_module
 
@@ -306,7 +306,7 @@ def _measure(scratch: Path, as_json: bool) -> int:
         )
         ceilings.write(measured, ceilings.cache_file())
     except OSError as error:
-        raise InputError(f"doctor: {error.strerror} ({error.filename or scratch})") from error
+        raise InputError(f"doctor: {error.filename or scratch}: {in_words(error)}") from error
     if as_json:
         typer.echo(json.dumps(asdict(measured) | {"scaling": measured.scaling()}, indent=2))
     else:

@@ -176,7 +176,9 @@ def verify(folder: Path, options: AuditOptions) -> None:
     if wrong:
         kind = VerificationError if _is_wrong(wrong) else InputError
         raise kind(f"{folder}: {len(wrong)} of {count} samples are not verified: {names}")
-    raise InputError(f"{folder}: {len(bad)} of {count} samples have no answer: {names}")
+    raise InputError(
+        f"{folder}: {len(bad)} of {count} samples have no answer: {names}; the lines above say why"
+    )
 
 
 def _is_wrong(verdicts: list[Any]) -> bool:

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from cuesta.errors import in_words
+
 ERRORS = "cuesta"
 """Name of the error handler that `prepare` registers."""
 
@@ -67,8 +69,7 @@ def flushed(exit_code: int) -> int:
     except OSError as error:
         discard(_STANDARD_OUTPUT)
         if not exit_code:
-            reason = (error.strerror or str(error)).lower()
-            sys.stderr.write(f"cuesta: {error.filename}: {reason}\n")
+            sys.stderr.write(f"cuesta: {error.filename}: {in_words(error)}\n")
         return exit_code or 2
     return exit_code
 

@@ -96,5 +96,5 @@ def _check_share(plan: ClusterPlan, node: NodeFacts) -> None:
     if share.memory_bytes and share.memory_bytes > node.memory_bytes:
         raise InputError(
             f"node {node.name}: has {format_bytes(node.memory_bytes)} of memory, --memory is "
-            f"{format_bytes(share.memory_bytes)}"
+            f"{format_bytes(share.memory_bytes)}; give less"
         )

@@ -14,7 +14,7 @@ from cuesta.cluster.services import SparkService, node_use
 from cuesta.cluster.watchdog import MARK, mark
 from cuesta.cluster.yarn_service import YarnService
 from cuesta.engines.spark.first_task import TIMES
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 
 NAME = "driver"
 _RUNS = ("run", "compare")
@@ -62,7 +62,7 @@ class Driver:
         try:
             cluster.children.start(NAME, words, environment, None)
         except (FileNotFoundError, PermissionError) as error:
-            raise InputError(f"{words[0]}: {(error.strerror or str(error)).lower()}") from None
+            raise InputError(f"{words[0]}: {in_words(error)}") from None
         while (code := cluster.pump().get(NAME)) is None:
             pass
         cluster.state["command_code"] = code

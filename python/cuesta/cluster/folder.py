@@ -94,7 +94,10 @@ class ClusterFolder:
                 f"{self.root}: no cluster was started here; name the folder that was given to -o"
             ) from None
         if state.get("schema") != SCHEMA:
-            raise InputError(f"{self.state_file}: is of another version, {state.get('schema')}")
+            raise InputError(
+                f"{self.state_file}: is of another version, {state.get('schema')}; use another "
+                "folder"
+            )
         return state
 
     def write(self, state: Mapping[str, Any]) -> None:

@@ -39,5 +39,8 @@ def _of_home(home: Path) -> tuple[str, ...]:
     folders = [home / "share" / "hadoop" / part for part in _PARTS]
     lacking = next((folder for folder in folders if not folder.is_dir()), None)
     if lacking:
-        raise InputError(f"HADOOP_HOME is {home}, which has no {lacking.relative_to(home)}")
+        raise InputError(
+            f"HADOOP_HOME is {home}, which has no {lacking.relative_to(home)}; set it to a whole "
+            "Hadoop"
+        )
     return tuple(f"{place}/*" for folder in folders for place in (folder, folder / "lib"))

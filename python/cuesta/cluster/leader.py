@@ -27,7 +27,7 @@ from cuesta.cluster.services import SparkService, start_stores
 from cuesta.cluster.settings import ClusterPlan, from_json
 from cuesta.cluster.wire import ready
 from cuesta.cluster.yarn_service import YarnService
-from cuesta.errors import CuestaError, Defect, EngineError, InputError
+from cuesta.errors import CuestaError, Defect, EngineError, InputError, in_words
 from cuesta.processes import age_seconds
 
 
@@ -197,7 +197,7 @@ def _outcome(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, Ending):
         return ENDED, str(error), error.code
     if isinstance(error, OSError):
-        message = (error.strerror or str(error)).lower()
+        message = in_words(error)
         return FAILED, f"{error.filename or 'system'}: {message}", EngineError.exit_code
     if not isinstance(error, CuestaError):
         error = Defect.of(error)

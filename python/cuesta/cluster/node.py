@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta import machine, removal
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 
 NETWORKS = Path("/sys/class/net")
 _ADDRESS_REQUEST = 0x8915
@@ -249,4 +249,4 @@ def _check_scratch(scratch: Path) -> tuple[int, str]:
             os.fsync(file.fileno())
         return shutil.disk_usage(scratch).free, ""
     except OSError as error:
-        return 0, (error.strerror or str(error)).lower()
+        return 0, in_words(error)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuesta import machine
+from cuesta.errors import in_words
 
 FILE_NAME = "cuesta.toml"
 SITE_VARIABLE = "CUESTA_SITE_CONFIG"
@@ -88,7 +89,7 @@ def _reason(file: Path) -> str:
     try:
         owner, folder = file.lstat().st_uid, file.parent.stat()
     except OSError as error:
-        return (error.strerror or str(error)).lower()
+        return in_words(error)
     if folder.st_mode & stat.S_IWOTH and owner not in (os.geteuid(), 0):
         return "another account put it into a folder that all may write"
     return ""

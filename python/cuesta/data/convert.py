@@ -41,7 +41,9 @@ def convert(how: str, parts: Sequence[Path], output: Path) -> tuple[int, int]:
         with output.open("w", encoding="utf-8", newline="\n") as out:
             genes = _write(matrix, out, parts[0].name)
     except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        raise InputError(f"data.convert: {parts[0].name} is damaged: {error}") from error
+        raise InputError(
+            f"data.convert: {parts[0].name} is damaged: {error}; obtain it again"
+        ) from error
     return genes, len(matrix.samples)
 
 
@@ -69,7 +71,9 @@ def _gct(parts: Sequence[Path]) -> Matrix:
     """GCT: a version line, the shape, a header `Name Description SAMPLE...`, rows likewise."""
     lines = _lines(parts[0])
     if not next(lines, "").startswith("#1."):
-        raise InputError(f"data.convert: {parts[0].name} does not begin like a GCT file (#1.2)")
+        raise InputError(
+            f"data.convert: {parts[0].name} does not begin like a GCT file (#1.2); obtain it again"
+        )
     next(lines, "")
     return Matrix(samples=next(lines, "").split("\t")[2:], rows=_split_rows(lines, skip=2))
 
@@ -81,7 +85,9 @@ def _series_matrix(parts: Sequence[Path]) -> Matrix:
         if line == "!series_matrix_table_begin":
             break
     else:
-        raise InputError(f"data.convert: {parts[0].name} holds no !series_matrix_table_begin")
+        raise InputError(
+            f"data.convert: {parts[0].name} holds no !series_matrix_table_begin; obtain it again"
+        )
     samples = [_unquoted(name) for name in next(lines, "").split("\t")[1:]]
     table = (line for line in lines if line and not line.startswith("!"))
     return Matrix(samples=samples, rows=_split_rows(table, skip=1))
@@ -94,7 +100,8 @@ def _nci60(parts: Sequence[Path]) -> Matrix:
     names = [_unquoted(label) for label in list(_lines(labels))[1:]]
     if len(names) != samples:
         raise InputError(
-            f"data.convert: {labels.name} names {len(names)} samples, the matrix has {samples}"
+            f"data.convert: {labels.name} names {len(names)} samples, the matrix has {samples}; "
+            "obtain both again"
         )
     columns = ([repr(value) for value in values[gene::genes]] for gene in range(genes))
     return Matrix(samples=_numbered(names), rows=_named(columns))
@@ -173,13 +180,17 @@ def _numpy_f64(path: Path) -> tuple[array[float], tuple[int, int]]:
     """A 2-D NumPy file of little-endian f64 in row order, read without NumPy."""
     content = path.read_bytes()
     if content[:8] != b"\x93NUMPY\x01\x00":
-        raise InputError(f"data.convert: {path.name} is not a NumPy file of version 1.0")
+        raise InputError(
+            f"data.convert: {path.name} is not a NumPy file of version 1.0; obtain it again"
+        )
     (header_bytes,) = struct.unpack("<H", content[8:10])
     header = ast.literal_eval(content[10 : 10 + header_bytes].decode("latin-1"))
     if header["descr"] != "<f8" or header["fortran_order"] or len(header["shape"]) != 2:
-        raise InputError(f"data.convert: {path.name} is no matrix of f64 in row order")
+        raise InputError(
+            f"data.convert: {path.name} is no matrix of f64 in row order; obtain it again"
+        )
     values = array("d", content[10 + header_bytes :])
     rows, columns = header["shape"]
     if len(values) != rows * columns:
-        raise InputError(f"data.convert: {path.name} is cut short")
+        raise InputError(f"data.convert: {path.name} is cut short; obtain it again")
     return values, (rows, columns)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta import outputs, removal
-from cuesta.errors import CuestaError, InputError
+from cuesta.errors import CuestaError, InputError, in_words
 from cuesta.machine import cores_usable
 from cuesta.native import native_module
 
@@ -221,7 +221,9 @@ def _check(place: Path, option: str, overwrite: bool) -> None:
             f"give that file as {option}"
         )
     if not place.is_file():
-        raise InputError(f"{place} is no regular file, so --overwrite will not replace it")
+        raise InputError(
+            f"{place} is no regular file, so --overwrite will not replace it; give another"
+        )
 
 
 def is_device(place: Path) -> bool:
@@ -246,7 +248,7 @@ def _partial(place: Path, stack: contextlib.ExitStack) -> Path:
                 removal.remove_marked(leftover)
         return stack.enter_context(removal.held_folder(prefix, real.parent)) / real.name
     except OSError as error:
-        raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None
+        raise InputError(f"{error.filename}: {in_words(error)}") from None
 
 
 def _publish(partial: Path, place: Path, overwrite: bool) -> None:
@@ -261,4 +263,4 @@ def _publish(partial: Path, place: Path, overwrite: bool) -> None:
             real.rmdir()
         removal.put_new(partial, real)
     except OSError as error:
-        raise InputError(f"{place}: {(error.strerror or '').lower()}") from None
+        raise InputError(f"{place}: {in_words(error)}") from None

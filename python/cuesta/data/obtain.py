@@ -20,7 +20,7 @@ from pathlib import Path
 from cuesta import machine, outputs, removal
 from cuesta.data.convert import convert
 from cuesta.data.registry import KEEP, Dataset, Fetch, File, Progress
-from cuesta.errors import CuestaError, EngineError, InputError
+from cuesta.errors import CuestaError, EngineError, InputError, in_words
 
 PARTIAL_PREFIX = ".partial-"
 PARTIAL_AGE_S_MAX = 24 * 3600
@@ -55,7 +55,7 @@ def obtain(dataset: Dataset, cache: Path, progress: Progress) -> list[Path]:
             _make(Fetch(dataset=dataset, folder=partial, progress=progress), cache, folder)
     except OSError as error:
         place = error.filename or cache
-        raise InputError(f"data.get: {error.strerror or error} ({place})") from error
+        raise InputError(f"data.get: {place}: {in_words(error)}") from error
     return finished
 
 
@@ -169,7 +169,7 @@ def copy_out(finished: Path, folder: Path) -> Path:
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"data.get: {error.strerror or error} ({folder})") from error
+        raise InputError(f"data.get: {folder}: {in_words(error)}") from error
     return target
 
 

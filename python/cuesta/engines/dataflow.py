@@ -153,7 +153,9 @@ def _files(inputs: Iterable[str]) -> tuple[tuple[tuple[str, int], ...], int]:
             try:
                 array = np.load(path, mmap_mode="r")
             except (OSError, ValueError) as error:
-                raise InputError(f"dataflow: {path} is no .npy file: {error}") from None
+                raise InputError(
+                    f"dataflow: {path} is no .npy file: {error}; write it by numpy.save"
+                ) from None
             if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind != "f":
                 raise InputError(
                     f"dataflow: {path} has {array.dtype} of shape {array.shape}; give arrays of "

@@ -37,7 +37,9 @@ def compare(
     observer = observer or Silent()
     names = [engine.name for engine in engines]
     if not names or len(set(names)) < len(names):
-        raise InputError(f"--engines takes different engines, such as {','.join(ENGINE_NAMES)}")
+        raise InputError(
+            f"--engines takes different engines; give some, such as {','.join(ENGINE_NAMES)}"
+        )
     if plan.verify != FULL:
         raise InputError(
             f"--verify {plan.verify}: a comparison holds answers equal that are all verified in "

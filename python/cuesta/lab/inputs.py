@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.errors import EngineError, InputError
+from cuesta.errors import EngineError, InputError, in_words
 from cuesta.trial import is_remote
 
 CACHE_AS_IS = "as-is"
@@ -109,10 +109,10 @@ def files_of(path: str) -> Iterator[Path]:
     """Regular files at or under `path`."""
     root = Path(path)
     if not root.exists():
-        raise InputError(f"{path}: no such file or folder")
+        raise InputError(f"{path}: no such file or folder; check the path")
     if not root.is_dir():
         if not os.access(root, os.R_OK):
-            raise InputError(f"{path}: permission denied")
+            raise InputError(f"{path}: permission denied; ask its owner to let you read it")
         yield root
         return
     for folder, _, names in os.walk(root, onerror=_refuse):
@@ -120,4 +120,4 @@ def files_of(path: str) -> Iterator[Path]:
 
 
 def _refuse(error: OSError) -> None:
-    raise InputError(f"{error.filename}: {(error.strerror or 'not readable').lower()}")
+    raise InputError(f"{error.filename}: {in_words(error)}")

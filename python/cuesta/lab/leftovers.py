@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cuesta import markers, processes, removal
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.units import format_bytes
 
 LOCK_NAME = "lock"
@@ -164,7 +164,7 @@ def _sweep_folder(leftover: Path, output: Path | None) -> Iterator[str]:
             for folder in [*scratch, leftover]:
                 removal.remove_made(folder, last=LOCK_NAME)
         except OSError as error:
-            yield f"{leftover} remains: {error.filename}: {(error.strerror or str(error)).lower()}"
+            yield f"{leftover} remains: {error.filename}: {in_words(error)}"
             return
         yield (
             f"removed {leftover.name}, {format_bytes(size_bytes)},"

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 
 CHUNK_BYTES = 256 << 10
 SECONDS = 0.5
@@ -63,7 +63,7 @@ def listening(host: str, port: int = 0) -> Iterator[int]:
     try:
         server = socket.create_server((host, port))
     except OSError as error:
-        raise InputError(f"{host}:{port}: {(error.strerror or 'refused').lower()}") from None
+        raise InputError(f"{host}:{port}: {in_words(error)}") from None
     threading.Thread(target=_serve, args=(server,), name="cuesta-network", daemon=True).start()
     try:
         yield server.getsockname()[1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from cuesta import removal, untrusted
-from cuesta.errors import InputError, disk_error
+from cuesta.errors import InputError, disk_error, in_words
 from cuesta.lab import record
 from cuesta.machine import cores_usable
 from cuesta.native import native_module
@@ -109,7 +109,7 @@ def forget(old: Path, content: Mapping[PurePosixPath, Identity]) -> list[str]:
     try:
         remaining = removal.remove_listed(old, content)
     except OSError as error:
-        return [f"{old} remains: {error.filename}: {(error.strerror or str(error)).lower()}"]
+        return [f"{old} remains: {error.filename}: {in_words(error)}"]
     if not remaining:
         return []
     return [f"{old} remains: {_first(map(str, remaining))} is not of the answer that was replaced"]

@@ -279,7 +279,9 @@ def trial_of(record: Record) -> Trial:
             names=(record.get("names") or {}).get("path"),
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{FILE_NAME} is not a whole record of a run ({error})") from None
+        raise InputError(
+            f"{FILE_NAME} is not a whole record of a run ({error}); run it again"
+        ) from None
 
 
 def _join_lines(column: re.Match[str]) -> str:

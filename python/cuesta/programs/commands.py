@@ -162,7 +162,7 @@ def _split(name: str, text: str) -> tuple[str, ...]:
         reason = str(error).lower()
         raise InputError(f"--command {name}: {reason} in {text!r}; close the quote") from None
     if not words or not words[0]:
-        raise InputError(f"--command {name}: it has no word")
+        raise InputError(f"--command {name}: it has no word; name a program")
     sign = _shell_sign(text)
     if sign:
         raise InputError(

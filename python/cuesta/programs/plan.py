@@ -105,7 +105,7 @@ def check_plan(plan: ProgramsPlan, programs: tuple[Program, ...]) -> None:
         if path and is_remote(str(path)):
             raise InputError(f"{option} {path}: programs read local paths; copy it first")
         if path and not path.exists():
-            raise InputError(f"{option} {path}: no such file or folder")
+            raise InputError(f"{option} {path}: no such file or folder; check the path")
     for program in programs:
         check(program, has_input=plan.input is not None, has_answer=not plan.is_printed)
         reads = "input" in uses(program) or "CUESTA_INPUT" in program.text

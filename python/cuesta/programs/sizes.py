@@ -79,7 +79,9 @@ def _write_arrow(source: Path, target: Path, part: Fraction) -> None:
             table = pyarrow.feather.read_table(source)
             pyarrow.feather.write_feather(table.slice(0, _rows(len(table), part)), target)
     except pa.ArrowException as error:
-        raise InputError(f"--input {source}: {str(error).partition(os.linesep)[0]}") from None
+        raise InputError(
+            f"--input {source}: {str(error).partition(os.linesep)[0]}; give a whole file"
+        ) from None
 
 
 def _write_array(source: Path, target: Path, part: Fraction) -> None:
@@ -89,7 +91,9 @@ def _write_array(source: Path, target: Path, part: Fraction) -> None:
         array = np.load(source, mmap_mode="r", allow_pickle=False)
         count = _rows(len(array), part)
     except (ValueError, TypeError, EOFError) as error:
-        raise InputError(f"--input {source}: not an array with rows: {error}") from None
+        raise InputError(
+            f"--input {source}: not an array with rows: {error}; give one, or text"
+        ) from None
     with target.open("wb") as output:
         np.save(output, array[:count])
 

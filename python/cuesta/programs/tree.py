@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta import processes
+from cuesta.errors import in_words
 from cuesta.programs import groups
 from cuesta.programs.output import LIMIT_BYTES, Stream
 from cuesta.programs.watch import Watch
@@ -154,7 +155,7 @@ class _Run:
             process, began = self._start()
         except OSError as error:
             watch.close()
-            why = f"{self._request.words[0]}: {(error.strerror or str(error)).lower()}"
+            why = f"{self._request.words[0]}: {in_words(error)}"
             return Ended(wall_seconds=0.0, exit_code=None, reason=why)
         for stream in self._streams:
             stream.close_writing()

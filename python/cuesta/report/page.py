@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cuesta import generated, outputs
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.report.blocks import Section
 from cuesta.report.records import Group, read_groups
 from cuesta.report.sections import sections
@@ -31,7 +31,10 @@ def write(paths: Sequence[Path], output: Path) -> Path:
         raise InputError("report: give at least one answer folder or run record")
     groups = read_groups(paths)
     if not groups:
-        raise InputError(f"report: no run records in {', '.join(str(path) for path in paths)}")
+        raise InputError(
+            f"report: no run records in {', '.join(str(path) for path in paths)}; name answer "
+            "folders"
+        )
     return put(render(groups), output)
 
 
@@ -54,7 +57,7 @@ def put(html: str, output: Path) -> Path:
     try:
         generated.put(html, output)
     except OSError as error:
-        raise InputError(f"{output}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{output}: {in_words(error)}") from None
     return output
 
 

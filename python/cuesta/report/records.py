@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.lab.record import SETUP_PHASES as SETUP_PHASES
 from cuesta.lab.stats import Statistic, median_interval
 from cuesta.untrusted import read_json, within
@@ -224,7 +224,7 @@ def group(runs: Sequence[Run]) -> tuple[Group, ...]:
 def to_run(fields: Fields, source: str) -> Run:
     """Return the values of one record. Errors: `InputError` when it is not a run record."""
     if fields.get("schema") != RUN_SCHEMA:
-        raise InputError(f"{source}: not a run record of schema {RUN_SCHEMA}")
+        raise InputError(f"{source}: not a run record of schema {RUN_SCHEMA}; run it again")
     answer = mapping(fields.get("answer"))
     counts = {name: int(value) for name, value in mapping(answer.get("counts")).items()
               if isinstance(value, int) and abs(value) < COUNT_MAX}  # fmt: skip
@@ -277,7 +277,7 @@ def number(value: object) -> float | None:
 def _read(path: Path) -> Iterator[Run]:
     """Runs in a file, or in a folder and the folders below it."""
     if not path.exists():
-        raise InputError(f"{path}: no such file or folder")
+        raise InputError(f"{path}: no such file or folder; check the path")
     if path.is_file():
         yield from _read_file(path)
         return
@@ -291,7 +291,7 @@ def _read(path: Path) -> Iterator[Run]:
         for file in path.glob("*/" * depth + RUN_FILE)
     ]
     if not below:
-        raise InputError(f"{path}: no {RUN_FILE} or {COMPARE_FILE} in this folder or below it")
+        raise InputError(f"{path}: no {RUN_FILE} or {COMPARE_FILE} in or below it; name an answer")
     for file in sorted(below):
         yield from _read_file(file)
 
@@ -300,11 +300,11 @@ def _read_file(path: Path) -> Iterator[Run]:
     try:
         fields = read_json(path)
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or 'not readable').lower()}") from None
+        raise InputError(f"{path}: {in_words(error)}") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not a run record ({error})") from None
+        raise InputError(f"{path}: not a run record ({error}); name an answer folder") from None
     if not isinstance(fields, dict):
-        raise InputError(f"{path}: not a run record (it holds no object)")
+        raise InputError(f"{path}: not a run record (it holds no object); name an answer folder")
     if fields.get("schema") != COMPARE_SCHEMA:
         run = to_run(fields, str(path))
         yield replace(run, assessment=_assessment(path.with_name(ASSESSMENT_FILE), run.digest))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 """First bytes of gzip and bgzip, bzip2, xz, zstd."""
@@ -41,7 +41,7 @@ def located(sheet: Path, line: int, name: str) -> ReadFile:
         with path.open("rb") as file:
             begin = file.read(8)
     except OSError as error:
-        raise InputError(f"{where}: {path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{where}: {path}: {in_words(error)}") from None
     if not begin:
         raise InputError(f"{where}: {path}: is empty; give a file of reads")
     return ReadFile(

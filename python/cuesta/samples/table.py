@@ -101,7 +101,9 @@ def read(folder: Path) -> list[Row]:
     try:
         lines = read_text(file).splitlines()
     except (OSError, ValueError) as error:
-        raise InputError(f"{file}: not a table of samples ({error})") from None
+        raise InputError(
+            f"{file}: not a table of samples ({error}); run the command that made it again"
+        ) from None
     names = lines[0].split("\t") if lines else []
     if tuple(names[: len(HEAD)]) != HEAD:
         raise InputError(f"{file}: not a table of samples; run the command that made it again")

@@ -207,7 +207,7 @@ class Workload:
         """
         unknown = sorted(set(values) - {parameter.name for parameter in self.parameters})
         if unknown:
-            raise InputError(f"{self.name} has no parameter {unknown[0]!r}")
+            raise InputError(f"{self.name} has no parameter {unknown[0]!r}; leave it out")
         return {
             parameter.name: parameter.check(values.get(parameter.name, parameter.default))
             for parameter in self.parameters
@@ -292,7 +292,9 @@ class Workload:
         if many < least or (most is not None and many > most):
             wanted = f"{least}" if most == least else f"at least {least}"
             noun = "input" if least == 1 else "inputs"
-            raise InputError(f"{self.name} takes {wanted} {noun} ({self.inputs_help}), got {many}")
+            raise InputError(
+                f"{self.name} takes {wanted} {noun} ({self.inputs_help}), got {many}; give so many"
+            )
 
 
 @cache

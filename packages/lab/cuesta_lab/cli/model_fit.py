@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuesta.cli.echo import echo
+from cuesta.errors import in_words
 from cuesta.plugins import remedy
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _check_output(output: Path, inputs: Sequence[Path]) -> None:
         with output.open("rb") as file:
             header = file.readline(HEADER_BYTES_MAX)
     except OSError as error:
-        raise InputError(f"{output}: {(error.strerror or '').lower()}") from None
+        raise InputError(f"{output}: {in_words(error)}") from None
     columns = header.decode("utf-8", "replace").rstrip("\r\n").split(",")
     if tuple(columns[-len(ADDED) :]) != ADDED:
         raise InputError(

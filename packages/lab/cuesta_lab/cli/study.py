@@ -209,7 +209,7 @@ def _places(texts: Iterable[str]) -> dict[str, str]:
         if not uri or not NAME.fullmatch(place):
             place, uri = REMOTE, text
         if place in places:
-            raise InputError(f"--remote: there are two for {place}")
+            raise InputError(f"--remote: there are two for {place}; give one")
         places[place] = uri
     return places
 

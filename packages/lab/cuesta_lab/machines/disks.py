@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cuesta import machine, removal
-from cuesta.errors import EngineError, InputError
+from cuesta.errors import EngineError, InputError, in_words
 from cuesta.units import format_bytes, format_rate
 from cuesta_lab.machines import groups
 from cuesta_lab.machines.factors import INPUT, OUTPUT, SCRATCH, MachineFactors
@@ -211,7 +211,7 @@ def _copy(source: Path, target: Path) -> None:
     try:
         shutil.copyfile(source, target)
     except OSError as error:
-        raise InputError(f"machine factor disk-holds: {target}: {error.strerror}") from None
+        raise InputError(f"machine factor disk-holds: {target}: {in_words(error)}") from None
     with target.open("rb") as copied:
         os.fsync(copied.fileno())
         os.posix_fadvise(copied.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -230,7 +230,7 @@ def _check_room(folder: Path, size: int, disks: int) -> None:
     if size * disks > free:
         raise InputError(
             f"machine factor disk-size: {disks} x {format_bytes(size)} are more than the "
-            f"{format_bytes(free)} that are free in {folder}"
+            f"{format_bytes(free)} that are free in {folder}; choose another folder"
         )
 
 

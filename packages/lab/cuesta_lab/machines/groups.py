@@ -11,7 +11,7 @@ import signal
 import time
 from pathlib import Path
 
-from cuesta.errors import EngineError, InputError
+from cuesta.errors import EngineError, InputError, in_words
 from cuesta_lab.machines.factors import MachineFactors
 from cuesta_lab.machines.journal import Journal, Step
 from cuesta_lab.machines.system import write
@@ -95,7 +95,7 @@ def undo_group(step: Step) -> None:
             group.rmdir()
         except OSError as error:
             if time.monotonic() > deadline:
-                raise EngineError(f"{group}: {error.strerror}") from None
+                raise EngineError(f"{group}: {in_words(error)}") from None
             time.sleep(0.01)
 
 
@@ -127,7 +127,7 @@ def _make(journal: Journal, factor: str, group: Path) -> Path:
     try:
         group.mkdir()
     except OSError as error:
-        raise InputError(f"machine factor {factor}: {group}: {error.strerror}") from None
+        raise InputError(f"machine factor {factor}: {group}: {in_words(error)}") from None
     return group
 
 

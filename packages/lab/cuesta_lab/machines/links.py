@@ -180,4 +180,4 @@ def _free_net() -> str:
         net = f"10.{100 + number // 250}.{number % 250}"
         if f" {net}." not in addresses:
             return net
-    raise InputError("machine factor link-nodes: no free addresses")
+    raise InputError("machine factor link-nodes: no free addresses; end other studies")

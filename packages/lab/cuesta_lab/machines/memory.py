@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta_lab.machines.journal import Journal, Step
 from cuesta_lab.machines.system import find_command, output_of, succeeds, write
 
@@ -52,7 +52,7 @@ def add_zram(journal: Journal, size_bytes: int) -> None:
     try:
         number = (_CONTROL / "hot_add").read_text().strip()
     except OSError as error:
-        raise InputError(f"machine factor zram: no device: {error.strerror}") from None
+        raise InputError(f"machine factor zram: no device: {in_words(error)}") from None
     journal.note(ZRAM, number=number)
     write("zram", Path(f"/sys/block/zram{number}/disksize"), str(size_bytes))
     output_of("zram", ["mkswap", f"/dev/zram{number}"])

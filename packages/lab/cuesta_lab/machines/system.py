@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 
 COMMAND_SECONDS = 60.0
 """Seconds after which a command of the system counts as failed."""
@@ -29,7 +29,7 @@ def output_of(factor: str, command: Sequence[str]) -> str:
     except FileNotFoundError:
         raise InputError(f"machine factor {factor} needs the command {command[0]}") from None
     except subprocess.TimeoutExpired:
-        raise InputError(f"machine factor {factor}: {command[0]} did not end") from None
+        raise InputError(f"machine factor {factor}: {command[0]} did not end; try again") from None
     if done.returncode:
         why = (done.stderr.strip() or done.stdout.strip() or "refused").splitlines()[-1]
         raise InputError(f"machine factor {factor}: {' '.join(command)}: {why}")
@@ -49,7 +49,7 @@ def write(factor: str, path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="ascii")
     except OSError as error:
-        why = (error.strerror or "refused").lower()
+        why = in_words(error)
         raise InputError(f"machine factor {factor}: {path}: {why}") from None
 
 

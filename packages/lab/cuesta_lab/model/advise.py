@@ -63,7 +63,7 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
         able = "is enough" if job.jobs_per_month else "has room"
         raise InputError(
             f"advise: no machine {able} for {format_bytes_si(job.size_bytes)}"
-            f" ({reasons or 'none has so many nodes'})"
+            f" ({reasons or 'none has so many nodes'}); give others with --machines"
         )
     best = three_best(possible, names)
     return {

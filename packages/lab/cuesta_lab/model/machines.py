@@ -130,7 +130,7 @@ def chosen(names: Iterable[str]) -> list[Hardware]:
             machines.append(read(Path(word)))
         else:
             keys = ", ".join(known())
-            raise InputError(f"--machines {word}: no such file, and no machine of: {keys}")
+            raise InputError(f"--machines {word}: no such file, and no machine; give one of {keys}")
     return machines
 
 
@@ -139,9 +139,9 @@ def read(path: Path) -> Hardware:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML ({error})") from None
+        raise InputError(f"{path}: not TOML ({error}); correct it") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {str(error).lower()}") from None
+        raise InputError(f"{path}: {str(error).lower()}; give a TOML file") from None
     top = _Fields(path, "", table)
     node = top.table("node")
     hardware = Hardware(

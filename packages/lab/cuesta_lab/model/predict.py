@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.units import format_count
 from cuesta_lab.model import factors
 from cuesta_lab.model.candidates import NOISE, Candidate, draw_seconds
@@ -64,9 +64,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         model = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{path}: {in_words(error)}") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not a model file ({error})") from None
+        raise InputError(f"{path}: not a model file ({error}); fit it again") from None
     schema = model.get("schema") if isinstance(model, dict) else None
     if schema != SCHEMA:
         raise InputError(f"{path}: a file of schema {schema}, expected {SCHEMA}; fit it anew")

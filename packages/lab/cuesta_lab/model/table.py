@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta_lab.model import published
 from cuesta_lab.model.observed import Observation
 
@@ -41,15 +41,15 @@ def read(path: Path, *, timed: bool) -> Table:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{path}: not a CSV in UTF-8") from None
+        raise InputError(f"{path}: not a CSV in UTF-8; save it as one") from None
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{path}: {in_words(error)}") from None
     reader = csv.DictReader(text.splitlines())
     columns = list(reader.fieldnames or ())
     _check_columns(path, columns, timed=timed)
     rows = list(reader)
     if not rows:
-        raise InputError(f"{path}: has no line with a run below its names of columns")
+        raise InputError(f"{path}: has no run below its names of columns; add some")
     observed = [
         _observed(f"{path.name}: line {number}", row, timed=timed)
         for number, row in enumerate(rows, start=2)
@@ -101,7 +101,9 @@ def _check_columns(path: Path, columns: Sequence[str], *, timed: bool) -> None:
 def _observed(place: str, row: Mapping[str, str | None], *, timed: bool) -> Observation:
     """Parse a line; `place` names it in errors."""
     if None in row or None in row.values():
-        raise InputError(f"{place}: has not as many fields as there are names of columns")
+        raise InputError(
+            f"{place}: has not as many fields as there are names of columns; complete it"
+        )
     words = {name: (text or "").strip() for name, text in row.items()}
     amount = next(name for name in AMOUNTS if name in words)
     numbers = {
@@ -179,15 +181,15 @@ def _number(place: str, name: str, text: str, *, zero: bool = False) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise InputError(f"{place}: {name} is {text!r}, not a number") from None
+        raise InputError(f"{place}: {name} is {text!r}, not a number; correct it") from None
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
-        raise InputError(f"{place}: {name} is {text}, which no run can have")
+        raise InputError(f"{place}: {name} is {text}, which no run can have; correct it")
     return value
 
 
 def _integer(place: str, name: str, value: float) -> int:
     if value != int(value):
-        raise InputError(f"{place}: {name} is {value:g}, not a whole number")
+        raise InputError(f"{place}: {name} is {value:g}, not a whole number; correct it")
     return int(value)
 
 

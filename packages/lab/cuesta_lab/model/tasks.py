@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.lab import record as records
 
 SCHEMA = "cuesta.tasks/1"
@@ -66,9 +66,9 @@ def read(path: Path) -> list[Stage]:
     try:
         trace = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{path}: {in_words(error)}") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not a trace of tasks ({error})") from None
+        raise InputError(f"{path}: not a trace of tasks ({error}); obtain it again") from None
     schema = trace.get("schema") if isinstance(trace, dict) else None
     if schema == records.SCHEMA:
         return recorded(trace, path)
@@ -76,12 +76,12 @@ def read(path: Path) -> list[Stage]:
         raise InputError(f"{path}: a file of schema {schema}, expected {SCHEMA}")
     rows = trace.get("stages")
     if not isinstance(rows, list) or not rows:
-        raise InputError(f"{path}: has no stages")
+        raise InputError(f"{path}: has no stages; obtain it again")
     stages: list[Stage] = []
     for index, row in enumerate(rows):
         stages.append(_stage(f"{path}: stage {index}", row, [stage.name for stage in stages]))
     if sum(stage.count for stage in stages) > TASKS_MAX:
-        raise InputError(f"{path}: more than {TASKS_MAX:,} tasks")
+        raise InputError(f"{path}: more than {TASKS_MAX:,} tasks; give a part of it")
     return stages
 
 
@@ -154,7 +154,7 @@ def _recorded_stage(row: Mapping[str, Any], leader: int) -> Stage:
 
 def _stage(place: str, row: Any, before: Sequence[str]) -> Stage:
     if not isinstance(row, dict):
-        raise InputError(f"{place}: not an object")
+        raise InputError(f"{place}: not an object; correct it")
     name = str(row.get("name", len(before)))
     count = row.get("count")
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
@@ -171,7 +171,7 @@ def _after(place: str, row: Mapping[str, Any], before: Sequence[str]) -> tuple[i
     names = row.get("after", before[-1:])
     unknown = [name for name in names if name not in before]
     if unknown:
-        raise InputError(f"{place}: after {unknown[0]!r}, which is no stage before it")
+        raise InputError(f"{place}: after {unknown[0]!r}, which is no stage before it; correct it")
     return tuple(before.index(name) for name in names)
 
 
@@ -183,5 +183,5 @@ def _amounts(place: str, field: str, row: Mapping[str, Any]) -> tuple[float, ...
         isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
         for value in values
     ):
-        raise InputError(f"{place}: {field} is not a number, or numbers, from zero up")
+        raise InputError(f"{place}: {field} is not a number, or numbers, from zero up; correct it")
     return tuple(float(value) for value in values)

@@ -162,7 +162,9 @@ def _refuse(baseline: Result, result: Result, measure: str) -> None:
     """Raise `InputError` for results that are not comparable."""
     if bool(baseline.get("smoke")) != bool(result.get("smoke")):
         small = "baseline" if baseline.get("smoke") else "result"
-        raise InputError(f"the {small} is of a study at its smoke size, the other is not")
+        raise InputError(
+            f"the {small} is of a study at its smoke size, the other is not; give two of one size"
+        )
     files = [study_result.get("file") or {} for study_result in (baseline, result)]
     differing = [key for key in _OF_A_TRIAL if _text(files[0].get(key)) != _text(files[1].get(key))]
     if differing:

@@ -207,7 +207,7 @@ def _check_comparison(claim: Table, kind: str) -> None:
     if kind == "trend" and (claim["trend"] not in _TRENDS):
         raise InputError(f"trend is {claim['trend']!r}, give {', '.join(_TRENDS)}")
     if kind == "trend" and "within" in claim and claim["trend"] != "flat":
-        raise InputError("within goes with trend = 'flat' alone")
+        raise InputError("within goes with trend = 'flat' alone; leave it out")
     if kind == "exponent":
         ends = claim["exponent"]
         if not _are_numbers(ends) or len(ends) != 2 or ends[0] >= ends[1]:
@@ -235,7 +235,7 @@ def _check_bounds(claim: Table) -> None:
         if key in claim and (not _are_numbers([claim[key]]) or claim[key] <= least):
             raise InputError(f"{key} is {claim[key]!r}, give a number above {least:g}")
     if claim.get("by", 0) >= claim.get("under", float("inf")):
-        raise InputError("by is not below under, so that nothing can hold")
+        raise InputError("by is not below under, so that nothing can hold; raise under")
 
 
 def _are_numbers(values: object) -> bool:

@@ -68,9 +68,10 @@ def read(name: str, *, smoke: bool = False) -> Study:
     try:
         return parse(Path(name).stem, tomllib.loads(text), smoke=smoke)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"study {name}: {error}") from None
+        raise InputError(f"study {name}: {error}; correct the file") from None
     except InputError as error:
-        raise InputError(f"study {name}: {error}") from None
+        remedy = "" if ";" in str(error) else "; correct the file"
+        raise InputError(f"study {name}: {error}{remedy}") from None
 
 
 def _is_study(name: str) -> bool:
@@ -155,7 +156,7 @@ def _rows(tables: Table, name: str, to_row: Callable[[dict[str, Any]], Any]) -> 
 def _text(row: Table, name: str, default: str | None = None) -> str:
     value = row.get(name, default)
     if value is None:
-        raise InputError(f"{name} is missing")
+        raise InputError(f"{name} is missing; add it")
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r}, give text")
     return value
@@ -229,7 +230,7 @@ def _input(row: dict[str, Any]) -> StudyInput:
         dataset(source)
     _known(options, _options_of(source) if kind == "make" else (), f"an input to {kind}")
     if "block" in row and at is None:
-        raise InputError(f'block is for an input with at = "{REMOTE}"')
+        raise InputError(f'block is for an input with at = "{REMOTE}"; leave it out')
     return StudyInput(
         name=name,
         kind=kind,
@@ -284,5 +285,5 @@ def _fewer(factor: Factor, small: Table) -> Factor:
         if level.name in retained
     )
     if len(levels) < len(retained):
-        raise InputError(f"{what}: keep names a level that is not there")
+        raise InputError(f"{what}: keep has a level that is not there; leave it out")
     return replace(factor, levels=levels)

@@ -12,7 +12,7 @@ from pathlib import Path
 from cuesta import removal
 from cuesta.data import get
 from cuesta.data.make import KINDS, make
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer
 from cuesta.machine import expanded
@@ -60,7 +60,7 @@ def _make_room(target: Path, description: Path) -> None:
             else:
                 target.unlink()
         except OSError as error:
-            raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None
+            raise InputError(f"{error.filename}: {in_words(error)}") from None
     elif os.path.lexists(description) and not _is_description(description):
         raise InputError(f"{description} is not of this study; move it away")
     description.write_text(UNFINISHED, encoding="utf-8")
@@ -100,7 +100,9 @@ def _path(study_input: StudyInput, folder: Path, made_from: str, observer: Obser
     if study_input.kind == "path":
         path = expanded(study_input.source).absolute()
         if not path.exists():
-            raise InputError(f"input {study_input.name}: {path}: no such file or folder")
+            raise InputError(
+                f"input {study_input.name}: {path}: no such file or folder; check the path"
+            )
         return str(path)
     if study_input.kind == "get":
         return str(get(study_input.source)[0])

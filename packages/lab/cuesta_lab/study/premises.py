@@ -187,14 +187,16 @@ def _check_table(row: Table, known: Mapping[str, Sequence[str]]) -> None:
         if name in row or name == "measure":
             value = row.get(name)
             if not isinstance(value, str) or not is_measure(value):
-                raise InputError(f"premise: {name} is {value!r}, which is no measure")
+                raise InputError(f"premise: {name} is {value!r}, which is no measure; name one")
     _check_bounds(row)
     where = row.get("where", {})
     if not isinstance(where, Mapping):
         raise InputError(f"premise: where is {where!r}, give a table such as {{factor = 'level'}}")
     for name, level in where.items():
         if name not in known or level not in known[name]:
-            raise InputError(f"premise: where: {name} {level!r} is not a level of a factor")
+            raise InputError(
+                f"premise: where: {name} {level!r} is not a level of a factor; name one"
+            )
 
 
 def _check_bounds(row: Table) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cuesta import removal
-from cuesta.errors import EngineError, InputError, VerificationError
+from cuesta.errors import EngineError, InputError, VerificationError, in_words
 from cuesta.lab import record
 from cuesta.untrusted import within
 from cuesta_lab.study.cells import Combination
@@ -123,9 +123,9 @@ def read(path: Path) -> Result:
     try:
         loaded = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{file}: no study ({(error.strerror or '').lower()})") from None
+        raise InputError(f"{file}: no study ({in_words(error)})") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not a study ({error})") from None
+        raise InputError(f"{file}: not a study ({error}); obtain it again") from None
     if not isinstance(loaded, dict) or loaded.get("schema") != SCHEMA:
         raise InputError(f"{file}: not a study of schema {SCHEMA}; run it again")
     return loaded

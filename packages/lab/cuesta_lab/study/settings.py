@@ -122,7 +122,7 @@ def settings(tables: Iterable[Table], most_memory_bytes: int | None = None) -> S
 def _choice(table: Table, name: str, known: Iterable[str], default: str | None) -> str:
     value = table.get(name, default)
     if value is None:
-        raise InputError(f"{name} is missing")
+        raise InputError(f"{name} is missing; add it")
     if value not in tuple(known):
         raise InputError(f"{name} is {value!r}, give one of {', '.join(known)}")
     return str(value)

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from cuesta import removal
 from cuesta.engines import Engine
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.lab import ceilings, inputs, record
 from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer, Silent
@@ -237,7 +237,7 @@ def clear_record(folder: Path) -> None:
             listed[PurePosixPath(record.FILE_NAME)] = removal.identity(file.lstat())
         remaining = removal.remove_listed(folder, listed)
     except OSError as error:
-        raise InputError(f"{error.filename}: {(error.strerror or '').lower()}") from None
+        raise InputError(f"{error.filename}: {in_words(error)}") from None
     if remaining:
         raise InputError(f"{folder / remaining[0]} is not of a run of this study; move it away")
 

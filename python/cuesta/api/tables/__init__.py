@@ -10,7 +10,7 @@ from typing import Any
 from cuesta.api.tables import binary, sequences, text
 from cuesta.api.tables.columns import Columns
 from cuesta.api.tables.forms import Form, form_here, made
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.untrusted import within
 
 __all__ = ["Form", "Wish", "names", "table"]
@@ -54,7 +54,7 @@ def table(folder: Path, files: Sequence[str], wish: Wish) -> Any:
         _check_columns(source, wish.columns)
         return made(source.read(source.path, wish.columns), form)
     except OSError as error:
-        raise InputError(f"{source.path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{source.path}: {in_words(error)}") from None
     except (ValueError, IndexError, KeyError) as error:
         what = " ".join(str(error).split())
         raise InputError(f"{source.path}: {what}; `cuesta verify` tells what changed") from None

@@ -137,7 +137,12 @@ def chosen(plan: ClusterPlan, nodes: list[str]) -> list[str]:
     hosts, count = list(plan.allocation.hosts), plan.allocation.nodes
     missing = [host for host in hosts if host not in nodes]
     if missing:
-        raise InputError(f"--hosts {missing[0]}: the allocation has {', '.join(nodes)}")
+        raise InputError(
+            f"--hosts {missing[0]}: the allocation has {', '.join(nodes)}; name hosts of it"
+        )
     if len(nodes) < count:
-        raise InputError(f"--nodes is {count}, the allocation has {len(nodes)}: {', '.join(nodes)}")
+        raise InputError(
+            f"--nodes is {count}, the allocation has {len(nodes)}: {', '.join(nodes)}; give at "
+            "most these"
+        )
     return hosts or nodes[:count]

@@ -35,12 +35,15 @@ class HostsScheduler(ProcessJobs):
         if not allocation.hosts:
             raise InputError("--scheduler hosts: name them with --hosts A,B")
         if len(set(allocation.hosts)) < len(allocation.hosts):
-            raise InputError("--hosts: names a host twice")
+            raise InputError("--hosts: names a host twice; name each once")
         words = shlex.split(allocation.starter)
         if "{host}" not in allocation.starter or not words:
-            raise InputError(f"--start {allocation.starter!r}: where is {{host}} in it?")
+            raise InputError(
+                f"--start {allocation.starter!r} has no {{host}}; give a command with it, such "
+                "as 'ssh {host}'"
+            )
         if shutil.which(words[0]) is None:
-            raise InputError(f"--start {words[0]}: there is no such program here")
+            raise InputError(f"--start {words[0]}: there is no such program here; install it")
         return replace(plan, allocation=replace(allocation, nodes=len(allocation.hosts)))
 
     def nodes(self, plan: ClusterPlan) -> list[str]:

@@ -149,7 +149,9 @@ class PbsScheduler:
             return [["pbsdsh", "-u", *carried_words(), *agent("")]]
         if os.environ.get("SLURM_JOB_ID"):
             return SlurmScheduler().launches(plan, nodes, agent)
-        raise InputError("there is neither pbs_tmrsh nor pbsdsh to start processes on nodes with")
+        raise InputError(
+            "there is neither pbs_tmrsh nor pbsdsh to start processes on nodes with; install one"
+        )
 
     def ends_at(self) -> float | None:
         """Return None: the end is unknown, and the leader ends after the requested minutes."""

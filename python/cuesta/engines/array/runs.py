@@ -127,5 +127,8 @@ def network_genes(genes: object, largest: int, name: str) -> int:
     if not isinstance(genes, int):
         return largest
     if largest > genes:
-        raise InputError(f"array: {name} has gene {largest}, but --genes says there are {genes}")
+        raise InputError(
+            f"array: {name} has gene {largest}, but --genes says there are {genes}; leave --genes "
+            "out"
+        )
     return genes

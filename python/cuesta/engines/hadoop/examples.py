@@ -40,7 +40,9 @@ MASTER_SECONDS = 3
 def sort(trial: Trial, options: Options, output: Path, scratch: Path) -> Outcome:
     """Sort by TeraSort, then concatenate its parts. Errors: `InputError`, `EngineError`."""
     if trial.workload != "sort":
-        raise InputError("--engine-option examples is for sort: it has Hadoop's own TeraSort")
+        raise InputError(
+            "--engine-option examples is for sort, as Hadoop's own TeraSort; leave it out"
+        )
     assert options.examples is not None
     if not options.examples.is_file():
         raise InputError(

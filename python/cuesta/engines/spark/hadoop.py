@@ -56,7 +56,7 @@ def _opening(uri: str) -> Iterator[None]:
     except (Py4JJavaError, PySparkException) as error:
         words = str(error)
         if "PATH_NOT_FOUND" in words or "FileNotFoundException" in words:
-            raise InputError(f"input: {uri}: no such file or folder") from None
+            raise InputError(f"input: {uri}: no such file or folder; check the address") from None
         raise InputError(
             f"input: opening {uri} failed: {first_words(error)}; check the address, and the "
             "settings of its file system (--engine-option spark.hadoop.KEY=VALUE)"

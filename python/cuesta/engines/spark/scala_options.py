@@ -86,7 +86,7 @@ def _checked(trial: Trial) -> dict[str, str]:
         if parameter and parameter not in trial.parameters:
             raise InputError(
                 f"--engine-option {key} is for {_workloads_with(parameter)}, not for "
-                f"{trial.workload}"
+                f"{trial.workload}; leave it out"
             )
     cache = options.get("cache")
     if cache in _CACHES_OF_JOINS and _JOINS not in trial.parameters:

@@ -72,7 +72,7 @@ def check(engine: Engine, trial: Trial, plan: Plan) -> None:
     if plan.scratch:
         outputs.check_local(plan.scratch, "--scratch")
     if plan.scratch and not plan.scratch.is_dir():
-        raise InputError(f"--scratch {plan.scratch}: no such folder")
+        raise InputError(f"--scratch {plan.scratch}: no such folder; make it, or choose another")
     if trial.parameters.get("resume"):
         _check_resume(trial, plan)
     check_output(plan.output, overwrite=plan.overwrite, inputs=_read_by(trial))

@@ -72,4 +72,6 @@ def _table(folder: Path, path: str, names: Sequence[str]) -> list[list[str]]:
         except (OSError, EOFError, UnicodeDecodeError) as error:
             raise unreadable(str(packed if packed.is_file() else plain), error) from None
         return [line.split("\t") for line in text.splitlines() if line]
-    raise InputError(f"{path}: there is no {' or '.join(names)} beside it, which names its rows")
+    raise InputError(
+        f"{path}: there is no {' or '.join(names)} beside it, which names its rows; put it there"
+    )

@@ -140,7 +140,9 @@ def _numbers(matrix: Matrix, start: int, end: int, source: str) -> list[str]:
     try:
         rows = np.asarray(matrix.rows(start, end), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{source} has values that are no numbers ({error})") from None
+        raise InputError(
+            f"{source} has values that are no numbers ({error}); leave them out"
+        ) from None
     if np.isinf(rows).any():
         row, column = map(int, np.argwhere(np.isinf(rows))[0])
         raise InputError(

@@ -1,0 +1,36 @@
+"""Errors of the operating system as lines for users."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from cuesta.errors import disk_error, in_words
+
+COMMON = (
+    "ENOENT", "EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EISDIR", "ENOTDIR", "ENAMETOOLONG",
+    "ELOOP", "EMFILE", "ENFILE", "EIO", "ESTALE", "ENOTCONN", "EEXIST", "ECONNREFUSED",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_a_common_error_comes_with_a_remedy(name: str) -> None:
+    number = int(getattr(errno, name))
+    text, _, remedy = in_words(OSError(number, os.strerror(number), "a")).partition("; ")
+    assert text == os.strerror(number).lower()
+    assert remedy
+
+
+def test_an_error_without_a_number_is_told_as_it_is() -> None:
+    assert in_words(OSError("The peer is silent")) == "the peer is silent"
+    assert in_words(TimeoutError()) == "timeouterror"
+
+
+def test_a_real_error_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        (tmp_path / "absent").read_bytes()
+    line = str(disk_error(raised.value, "elsewhere"))
+    assert line == f"{tmp_path}/absent: no such file or directory; check the path"
