@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from cuesta.cli.app import call
@@ -32,6 +33,12 @@ JAVA_TOOL_OPTIONS = "-XX:TieredStopAtLevel=1"
 
 os.environ["CUESTA_CONFIG"] = "none"
 """Settings of who runs the tests change no test."""
+
+hypothesis.settings.register_profile(
+    "cuesta", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("cuesta")
+"""No example has to end in a time: a busy machine fails no test."""
 
 SOAK = bool(os.environ.get("CUESTA_SOAK"))
 

@@ -236,10 +236,10 @@ def test_a_full_disk_is_no_defect_and_an_end_that_fails_is_reported(
     full = raising(OSError(28, "No space left on device", "/x"))
     state = ended_by(submitted, monkeypatch, full, lambda *_: None)
     assert (state["state"], state["code"]) == ("failed", 3)
-    assert state["why"] == "/x: no space left on device"
+    assert state["why"] == "/x: no space left on device; free some space or choose another folder"
     state = ended_by(submitted, monkeypatch, lambda _: 7, full)
     assert (state["state"], state["code"]) == ("failed", 7)
-    assert state["why"] == "/x: no space left on device"
+    assert state["why"] == "/x: no space left on device; free some space or choose another folder"
 
 
 def test_what_a_store_could_not_write_makes_the_cluster_fail(
@@ -299,7 +299,7 @@ def test_a_command_that_does_not_exist_is_bad_input(submitted: ClusterFolder) ->
         "nodes": [{"name": "n1", "host": "elsewhere"}],
         "leader": {"node": "n1"},
     }
-    with pytest.raises(InputError, match=r"^no-such-program: no such file or directory$"):
+    with pytest.raises(InputError, match=r"^no-such-program: no such file or directory; check"):
         Driver(cluster).run()
 
 

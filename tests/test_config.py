@@ -124,7 +124,10 @@ def test_an_engine_of_a_comparison_has_its_own_options(home: Home, pairs: Path) 
         ("[run]\nmemory = 1.5", "run.memory is 1.5, give text in quotes"),
         ("[run", "is no TOML"),
         ("[run]\nthreads = 0", "--threads is 0, give at least 1 (run.threads is set by"),
-        ("[run]\nscratch = '/no/such'", "--scratch /no/such: no such folder (run.scratch is set"),
+        (
+            "[run]\nscratch = '/no/such'",
+            "--scratch /no/such: no such folder; make it, or choose another (run.scratch is set",
+        ),
     ],
 )
 def test_a_wrong_file_is_one_line_that_names_it(

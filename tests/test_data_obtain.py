@@ -194,7 +194,7 @@ def test_a_matrix_of_another_shape_is_refused(tmp_path: Path, address: str) -> N
 
 def test_a_cache_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="Not a directory"):
+    with pytest.raises(InputError, match="not a directory"):
         get(toy("http://127.0.0.1:9/x"), tmp_path / "file")
 
 

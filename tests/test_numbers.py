@@ -129,7 +129,9 @@ VALUES = st.one_of(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data(), samples=st.integers(2, 12), least=st.sampled_from([0.0, 0.95]))
 def test_random_rows_score_as_exact_arithmetic_does(

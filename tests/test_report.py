@@ -373,7 +373,7 @@ def test_a_file_that_is_no_record_is_reported_in_a_single_line_with_exit_code_2(
 def test_missing_and_empty_paths_are_reported_in_a_single_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         write([tmp_path / "none"], tmp_path / "report.html")
-    with pytest.raises(InputError, match=r"no run\.json or compare\.json in this folder"):
+    with pytest.raises(InputError, match=r"no run\.json or compare\.json in or below it"):
         write([tmp_path], tmp_path / "report.html")
     with pytest.raises(InputError, match="at least one"):
         write([], tmp_path / "report.html")

@@ -21,7 +21,9 @@ from tablekit import DELIMITERS, NUMBERS, Notation, notations
 WORDS = {value: word for word, value in DELIMITERS.items()}
 
 quick = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

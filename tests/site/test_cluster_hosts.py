@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -218,7 +219,9 @@ def test_a_node_that_does_not_answer_is_named_after_its_time(folder: Path, tmp_p
     words = ["--interface", "lo", "--set", "start=2", "-o", str(folder)]
     done = call("up", *QUICK, *reach, *words)
     assert done.returncode == 3
-    assert done.stderr == "cuesta: node b did not start: it has said nothing\n"
+    # On a busy machine node a does not answer in two seconds either.
+    named = re.fullmatch(r"cuesta: node (a, )?b did not start: it has said nothing\n", done.stderr)
+    assert named, done.stderr
     wait_until_gone(folder)
 
 
