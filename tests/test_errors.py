@@ -24,7 +24,7 @@ def test_a_common_error_comes_with_a_remedy(name: str) -> None:
     assert remedy
 
 
-def test_an_error_without_a_number_is_told_as_it_is() -> None:
+def test_an_error_without_a_number_has_its_text_alone() -> None:
     assert in_words(OSError("The peer is silent")) == "the peer is silent"
     assert in_words(TimeoutError()) == "timeouterror"
 

@@ -95,7 +95,7 @@ _REMEDIES = {
     errno.ENOEXEC: "name a program for this machine, or a script with a first line #!",
     errno.E2BIG: "name fewer files, or their folder",
 }
-"""What to do about an error of the system."""
+"""Remedies for errors of the system, by number."""
 
 
 def in_words(error: OSError) -> str:

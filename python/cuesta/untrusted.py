@@ -86,7 +86,7 @@ def read_record(file: Path, kind: str, schema: str) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{file}: no {kind} ({in_words(error)})") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: not a {kind} ({error}); obtain it again") from None
+        raise InputError(f"{file}: not a {kind} ({error}); name one, or obtain it again") from None
     if not isinstance(record, dict) or record.get("schema") != schema:
         raise InputError(
             f"{file}: not a {kind} of schema {schema}; make it again with this version"

@@ -18,7 +18,7 @@ _REMEDY = re.compile(
 
 
 def check(file: SourceFile) -> Iterator[Finding]:
-    """Messages of `InputError` that end with text of their own and have no remedy.
+    """Messages of `InputError` that end with static text and have no remedy.
 
     One that ends with a value may have it there.
     """
@@ -30,13 +30,13 @@ def check(file: SourceFile) -> Iterator[Finding]:
         call = node.exc
         if ast.unparse(call.func) != "InputError" or not call.args:
             continue
-        text = _own_text(call.args[0])
+        text = _static_text(call.args[0])
         if text is not None and not _REMEDY.search(text):
             yield file.finding(node.lineno, "remedy", f"{text!r} says what is wrong; what helps?")
 
 
-def _own_text(message: ast.expr) -> str | None:
-    """Text of a message apart from its values; None where it ends with a value."""
+def _static_text(message: ast.expr) -> str | None:
+    """Static text of a message; None where it ends with a value."""
     if isinstance(message, ast.Constant):
         return str(message.value)
     if not isinstance(message, ast.JoinedStr):

@@ -248,7 +248,7 @@ def _partial(place: Path, stack: contextlib.ExitStack) -> Path:
                 removal.remove_marked(leftover)
         return stack.enter_context(removal.held_folder(prefix, real.parent)) / real.name
     except OSError as error:
-        raise InputError(f"{error.filename}: {in_words(error)}") from None
+        raise InputError(f"{place}: {in_words(error)}") from None
 
 
 def _publish(partial: Path, place: Path, overwrite: bool) -> None:
