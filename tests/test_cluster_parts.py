@@ -299,7 +299,9 @@ def test_a_command_that_does_not_exist_is_bad_input(submitted: ClusterFolder) ->
         "nodes": [{"name": "n1", "host": "elsewhere"}],
         "leader": {"node": "n1"},
     }
-    with pytest.raises(InputError, match=r"^no-such-program: no such file or directory; check"):
+    with pytest.raises(
+        InputError, match=r"^no-such-program: no such file or directory; check the path$"
+    ):
         Driver(cluster).run()
 
 

@@ -260,7 +260,7 @@ def test_reading_a_result_never_leaves_its_folder(name: str, out: Path, tmp_path
     change(out, lambda fields: fields["answer"].update(files=[{"name": name, "bytes": 1}]))
     answer = cuesta.Answer(out)
     for read in (lambda: answer.files, lambda: answer.tables, answer.table):
-        with pytest.raises(InputError, match="outside it; trust none of it"):
+        with pytest.raises(InputError, match="not in its folder; trust none of it"):
             read()
 
 
@@ -275,7 +275,7 @@ def test_a_comparison_names_no_record_outside_of_its_folder(out: Path, tmp_path:
         "digests": digests,
     }
     (folder / "compare.json").write_text(json.dumps(comparison))
-    with pytest.raises(InputError, match="outside it; trust none of it"):
+    with pytest.raises(InputError, match="not in its folder; trust none of it"):
         _ = cuesta.Comparison(folder).answers
     assert call(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 2
 

@@ -219,11 +219,11 @@ def test_a_disk_that_is_full_or_read_only_loses_nothing(tmp_path: Path) -> None:
         running_store(under, write="back") as store,
     ):
         for mode in ("through", "bypass"):
-            with pytest.raises((InputError, OSError), match=r"(?i)no space"):
+            with pytest.raises((InputError, OSError), match=r"[Nn]o space left on device"):
                 files(store, mode).pipe_file("/a", content)
             assert not files(store).exists("/a")
         files(store).pipe_file("/a", content)
-        with pytest.raises(InputError, match=r"(?i)no space"):
+        with pytest.raises(InputError, match="No space"):
             control.ask("flush", store.folder, path="/a")
         with pytest.raises(InputError, match=r"1 files .*\(cuesta:///a\).*No space"):
             control.stop(store.folder)

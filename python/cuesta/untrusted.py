@@ -35,7 +35,7 @@ def within(folder: Path, name: str) -> Path:
         leads_out = True
     if leads_out or Path(name).is_absolute() or ".." in Path(name).parts:
         raise InputError(
-            f"{folder}: its record names {name!r}, which is outside it; trust none of it"
+            f"{folder}: its record names {name!r}, which is not in its folder; trust none of it"
         )
     with contextlib.suppress(OSError):
         mode = path.stat().st_mode

@@ -197,8 +197,7 @@ def _outcome(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, Ending):
         return ENDED, str(error), error.code
     if isinstance(error, OSError):
-        message = in_words(error)
-        return FAILED, f"{error.filename or 'system'}: {message}", EngineError.exit_code
+        return FAILED, f"{error.filename or 'system'}: {in_words(error)}", EngineError.exit_code
     if not isinstance(error, CuestaError):
         error = Defect.of(error)
     return FAILED, str(error), error.exit_code

@@ -49,8 +49,7 @@ def write(factor: str, path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="ascii")
     except OSError as error:
-        why = in_words(error)
-        raise InputError(f"machine factor {factor}: {path}: {why}") from None
+        raise InputError(f"machine factor {factor}: {path}: {in_words(error)}") from None
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
