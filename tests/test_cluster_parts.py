@@ -295,10 +295,7 @@ def test_an_agent_keeps_the_only_copy_of_a_file_and_notifies_the_leader(
 
 def test_a_command_that_does_not_exist_is_bad_input(submitted: ClusterFolder) -> None:
     cluster = running.RunningCluster(replace(PLAN, command=("no-such-program",)), submitted)
-    cluster.state |= {
-        "nodes": [{"name": "n1", "host": "elsewhere"}],
-        "leader": {"node": "n1"},
-    }
+    cluster.state |= {"nodes": [{"name": "n1", "host": "elsewhere"}], "leader": {"node": "n1"}}
     with pytest.raises(
         InputError, match=r"^no-such-program: no such file or directory; check the path$"
     ):
