@@ -15,6 +15,7 @@ use cuesta_core::fixed::{self, Micro};
 use cuesta_core::{Error, Result};
 use serde::Serialize;
 
+use crate::kinc;
 use crate::limits::{GENES_MAX, LINE_BYTES_MAX, READ_BYTES};
 use crate::names::{self, GeneNames};
 use crate::storage;
@@ -31,8 +32,6 @@ const SCORE_MAX: f64 = 2000.0;
 const MILLION: f64 = 1e6;
 /// Bytes of an edge in memory, while all are told apart.
 const EDGE_BYTES: u64 = 48;
-/// Field of the score in KINC version-1 text.
-const KINC_SCORE: usize = 9;
 
 /// Scores by the genes and the cluster of an edge, each with its line; `None` for an earlier list.
 type ScoresOfEdges = HashMap<(u32, u32, u32), (Micro, Option<usize>)>;
@@ -163,17 +162,13 @@ pub fn convert(
 
 /// Adds the edges of a text that [`convert`] wrote.
 fn read_converted(path: &Path, scores: &mut ScoresOfEdges) -> io::Result<()> {
-    let damaged = || io::Error::from(io::ErrorKind::InvalidData);
-    for line in BufReader::with_capacity(READ_BYTES, File::open(path)?).lines() {
+    let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+    for line in BufReader::with_capacity(READ_BYTES, File::open(path)?).split(b'\n') {
         let line = line?;
-        let fields: Vec<&str> = line.split('\t').collect();
-        let [gene1, gene2, cluster] = [0, 1, 2].map(|at| fields.get(at)?.parse().ok());
-        let (Some(gene1), Some(gene2), Some(cluster)) = (gene1, gene2, cluster) else {
-            return Err(damaged());
-        };
-        let score = fields.get(KINC_SCORE).ok_or_else(damaged)?;
-        let score = score.parse().ok().and_then(fixed::from_f64).unwrap_or(fixed::NAN);
-        scores.insert((gene1, gene2, cluster), (score, None));
+        let shape = kinc::shape_of(&line).map_err(damaged)?;
+        let parsed = kinc::line::parse(&line, &shape).map_err(damaged)?;
+        let row = parsed.row();
+        scores.insert((row.gene1, row.gene2, row.cluster), (row.scores[0], None));
     }
     Ok(())
 }
