@@ -259,7 +259,7 @@ def test_a_run_whose_process_is_killed_is_an_error_that_names_the_kill(
 
     thread = threading.Thread(target=kill)
     thread.start()
-    with pytest.raises(cuesta.EngineError, match="died of SIGKILL; the machine may have run out"):
+    with pytest.raises(cuesta.EngineError, match="died of SIGKILL; if the machine ran out"):
         cuesta.run("degrees", large, repeat=1000, output=tmp_path / "out", progress=False)
     thread.join()
 

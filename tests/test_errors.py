@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cuesta.errors import disk_error, in_words
+from cuesta.errors import death, disk_error, in_words
 
 COMMON = (
     "ENOENT", "EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EISDIR", "ENOTDIR", "ENAMETOOLONG",
@@ -24,9 +24,17 @@ def test_a_common_error_comes_with_a_remedy(name: str) -> None:
     assert remedy
 
 
-def test_an_error_without_a_number_has_its_text_alone() -> None:
-    assert in_words(OSError("The peer is silent")) == "the peer is silent"
-    assert in_words(TimeoutError()) == "timeouterror"
+def test_an_error_without_a_number_keeps_its_text() -> None:
+    assert in_words(OSError("RPC has failed\nat A.java:1")) == "RPC has failed"
+    assert in_words(TimeoutError()).startswith("TimeoutError; check that the host runs")
+    assert in_words(FileNotFoundError("/a")) == "no such file or directory; check the path"
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGSEGV"])
+def test_the_death_of_a_process_comes_with_a_remedy(name: str) -> None:
+    cause, _, remedy = death(name).partition("; ")
+    assert cause.startswith(f"died of {name}")
+    assert remedy
 
 
 def test_a_real_error_names_its_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The lint refuses messages of `InputError` that only say what is wrong."""
+"""The lint refuses messages of errors that only say what is wrong."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ PLACE = "python/cuesta/lab/a.py"
 BROKEN = [
     'raise InputError("--engines names no engine")',
     'raise InputError(f"{path} is empty")',
+    'raise EngineError(f"{path} is empty")',
     'raise InputError(\n    f"{path}: sequence {name!r} "\n    "is no nucleotide"\n) from None',
 ]
 CLEAN = [
@@ -20,7 +21,6 @@ CLEAN = [
     'raise InputError(f"{path}: {in_words(error)}")',
     'raise InputError(f"{path}: no record ({in_words(error)})")',
     "raise InputError(text)",
-    'raise EngineError(f"{path} is empty")',
 ]
 
 

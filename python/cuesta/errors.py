@@ -6,6 +6,7 @@ The native module raises these same classes.
 from __future__ import annotations
 
 import errno
+import os
 
 
 class CuestaError(Exception):
@@ -96,13 +97,34 @@ _REMEDIES = {
     errno.E2BIG: "name fewer files, or their folder",
 }
 """Remedies for errors of the system, by number."""
+_NUMBERS: dict[type[OSError], int] = {
+    FileNotFoundError: errno.ENOENT,
+    PermissionError: errno.EACCES,
+    NotADirectoryError: errno.ENOTDIR,
+    IsADirectoryError: errno.EISDIR,
+    FileExistsError: errno.EEXIST,
+    ConnectionRefusedError: errno.ECONNREFUSED,
+    TimeoutError: errno.ETIMEDOUT,
+}
+"""Numbers of errors that other libraries raise without one."""
 
 
 def in_words(error: OSError) -> str:
     """Return an error of the operating system in words, and what to do about it."""
-    text = (error.strerror or str(error) or type(error).__name__).lower()
-    remedy = _REMEDIES.get(error.errno or 0)
+    number = error.errno or _NUMBERS.get(type(error), 0)
+    known = error.strerror or (os.strerror(number) if isinstance(error, FileNotFoundError) else "")
+    text = known.lower() or (str(error) or type(error).__name__).splitlines()[0]
+    remedy = _REMEDIES.get(number)
     return f"{text}; {remedy}" if remedy else text
+
+
+def death(signal_name: str) -> str:
+    """Return what befell a process that a signal has ended, and what to do."""
+    if signal_name == "SIGKILL":
+        return "died of SIGKILL; if the machine ran out of memory, give less --memory or --threads"
+    if signal_name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        return f"died of {signal_name}, which another program sent; run it again"
+    return f"died of {signal_name}; if it does so again, report it with `cuesta doctor --report`"
 
 
 def disk_error(error: OSError, place: str) -> CuestaError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from cuesta.errors import EngineMissing, InputError
+from cuesta.errors import EngineMissing, InputError, in_words
 from cuesta.native import native_module
 from cuesta.plugins import remedy
 from cuesta.trial import is_stored
@@ -53,7 +53,7 @@ def _missing_store() -> str | None:
     except OSError as error:
         from cuesta.store import absence
 
-        return absence() or _reason(error)
+        return absence() or in_words(error)
     return None
 
 
@@ -133,7 +133,7 @@ def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
             with file.open("rb") as source, system.open(target, "wb", **blocks) as sink:
                 copyfileobj(source, sink, 4 << 20)
     except OSError as error:
-        raise InputError(f"{uri}: {_reason(error)}") from None
+        raise InputError(f"{uri}: {in_words(error)}") from None
 
 
 def sizes(uri: str) -> list[int]:
@@ -144,15 +144,11 @@ def sizes(uri: str) -> list[int]:
             return [size_bytes]
         return [size for inner in entries(uri) if _counts(inner) for size in sizes(inner)]
     except OSError as error:
-        raise InputError(f"{uri}: {_reason(error)}") from None
+        raise InputError(f"{uri}: {in_words(error)}") from None
 
 
 def _counts(uri: str) -> bool:
     return not posixpath.basename(uri).startswith((".", "_"))
-
-
-def _reason(error: OSError) -> str:
-    return str(error.strerror or error or type(error).__name__).splitlines()[0]
 
 
 def _system(uri: str) -> tuple[Any, str]:
@@ -204,4 +200,4 @@ def _reach(authority: str) -> None:
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except OSError as error:
-        raise ConnectionError(f"{_reason(error)}; check the address") from None
+        raise ConnectionError(in_words(error)) from None

@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 
 from cuesta.engines.spark import SparkEngine
 from cuesta.engines.spark.configuration import configured, without_secrets
-from cuesta.engines.spark.failures import is_cut_off, marked, to_cuesta_error
+from cuesta.engines.spark.failures import JVM_DIED, is_cut_off, marked, to_cuesta_error
 from cuesta.engines.spark.java import HOW_TO_GET, Java, find_java
 from cuesta.engines.spark.options import Options, Settings, options_of, settings_of
 from cuesta.engines.spark.session import make_places
@@ -172,7 +172,7 @@ def test_a_dead_jvm_is_reported_at_any_time_of_its_death(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("JAVA_TOOL_OPTIONS", raising=False)
-    assert str(translated(error)) == "engine spark: the JVM died; its log is /kept.log"
+    assert str(translated(error)) == f"engine spark: {JVM_DIED}; its log is /kept.log"
 
 
 def test_an_output_without_a_reader_is_no_dead_jvm() -> None:

@@ -52,6 +52,6 @@ def test_a_truncated_file_is_reported_before_any_task(tmp_path: Path) -> None:
 
 def test_a_file_system_that_does_not_answer_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"opening hdfs://localhost:1/a failed: .*; check the address"
+        InputError, match=r"opening hdfs://localhost:1/a failed: .*; check host and port"
     ):
         run(trial("sort", ["hdfs://localhost:1/a"], {}), tmp_path)

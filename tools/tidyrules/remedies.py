@@ -1,4 +1,4 @@
-"""A refusal says what to do: the message of an `InputError` has a remedy in it."""
+"""A refusal says what to do: the message of an error has a remedy in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from tidyrules import Finding, SourceFile
 
 _INSTALLED = re.compile(r"^(?:python/cuesta|packages/[^/]+/cuesta_[^/]+)/.*\.py$")
 
+_REFUSALS = ("InputError", "EngineError")
+
 _REMEDY = re.compile(
     r"; |`cuesta |\b(?:give|use|leave|name|see|set|try|write|needs|expected|install|choose|run"
     r"|at (?:most|least))\b"
@@ -18,7 +20,7 @@ _REMEDY = re.compile(
 
 
 def check(file: SourceFile) -> Iterator[Finding]:
-    """Messages of `InputError` that end with static text and have no remedy.
+    """Messages of `InputError` and `EngineError` that end with static text and have no remedy.
 
     One that ends with a value may have it there.
     """
@@ -28,7 +30,7 @@ def check(file: SourceFile) -> Iterator[Finding]:
         if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
             continue
         call = node.exc
-        if ast.unparse(call.func) != "InputError" or not call.args:
+        if ast.unparse(call.func) not in _REFUSALS or not call.args:
             continue
         text = _static_text(call.args[0])
         if text is not None and not _REMEDY.search(text):

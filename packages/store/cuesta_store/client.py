@@ -135,7 +135,8 @@ class Connection:
                     raise
                 if question in _READS and time.monotonic() > until:
                     raise EngineError(
-                        f"the under level has not answered for {FILL_SECONDS:.0f} s"
+                        f"the under level has not answered for {FILL_SECONDS:.0f} s; see whether "
+                        "its disk or server answers"
                     ) from None
 
     def _receive(self, count: int) -> bytes:

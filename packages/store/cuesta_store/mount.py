@@ -109,7 +109,10 @@ def _wait_for_end(place: Path) -> None:
     deadline = time.monotonic() + UNMOUNT_SECONDS
     while any(serving(place)):
         if time.monotonic() > deadline:
-            raise EngineError(f"{place} is unmounted, but its process does not end")
+            raise EngineError(
+                f"{place} is unmounted, but its process does not end; it still writes, so "
+                "wait for it"
+            )
         time.sleep(0.01)
 
 

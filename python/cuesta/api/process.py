@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import cuesta.errors
-from cuesta.errors import CuestaError, EngineError
+from cuesta.errors import CuestaError, EngineError, death
 
 if TYPE_CHECKING:
     from cuesta.api.jobs import Job
@@ -120,10 +120,10 @@ class _Process:
         """Return the error of a process that ended without a message."""
         code = self._process.wait()
         if code < 0:
-            died_of = signal.Signals(-code).name
-            hint = "; the machine may have run out of memory" if died_of == "SIGKILL" else ""
-            return EngineError(f"the process of the run died of {died_of}{hint}")
-        return EngineError(f"the process of the run ended with code {code}")
+            return EngineError(f"the process of the run {death(signal.Signals(-code).name)}")
+        return EngineError(
+            f"the process of the run ended with code {code}; what it printed says why"
+        )
 
 
 _STDERR = 2

@@ -170,7 +170,9 @@ class RunningCluster:
         """Check for reasons to end. Errors: `Ending`; `EngineError` when no node is left."""
         if "nodes" in self.state and not self.members.known:
             name, why = list(self.members.lost.items())[-1]
-            raise EngineError(f"no node is left; {name} was the last: {why}")
+            raise EngineError(
+                f"no node is left; {name} was the last: {why}; see {self.folder.logs}"
+            )
         owner = self.plan.owner
         if owner and not processes.lives(owner):
             raise Ending("the process that the cluster was for has ended", 3)

@@ -170,7 +170,8 @@ def start_stores(cluster: RunningCluster) -> None:
         if failed:
             name, line = next(iter(failed.items()))
             raise EngineError(
-                f"node {name}: the store does not start: {line[:REPORT_CHARACTERS_MAX]}"
+                f"node {name}: the store does not start: {line[:REPORT_CHARACTERS_MAX]}; see "
+                f"{cluster.folder.logs}"
             )
         return all(what in member.ready for member in cluster.members.known.values())
 

@@ -81,7 +81,10 @@ class YarnService:
         known = self._cluster.members.known.keys()
         if known and known <= self._workers.gone.keys():
             name, why = list(self._workers.gone.items())[-1]
-            raise EngineError(f"no NodeManager of YARN is left; {name} was the last: {why}")
+            raise EngineError(
+                f"no NodeManager of YARN is left; {name} was the last: {why}; see "
+                f"{self._cluster.folder.logs}"
+            )
 
     def end(self) -> None:
         """End the daemons on the leader's node."""

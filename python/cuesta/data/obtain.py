@@ -88,7 +88,7 @@ def _matrix(fetch: Fetch, parts: Sequence[Path]) -> Path:
     if shape != (dataset.genes, dataset.samples):
         raise EngineError(
             f"data.get: {dataset.name} has {shape[0]} genes x {shape[1]} samples, the registry "
-            f"says {dataset.genes} x {dataset.samples}"
+            f"says {dataset.genes} x {dataset.samples}; obtain it again"
         )
     return unfinished
 

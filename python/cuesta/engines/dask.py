@@ -107,7 +107,9 @@ class DaskEngine(Engine):
             first_line = (str(error).splitlines() or [""])[0]
             kind = type(error).__name__
             description = f"{kind}: {first_line}" if first_line else kind
-            raise EngineError(f"engine dask: Dask failed: {description}") from error
+            raise EngineError(
+                f"engine dask: Dask failed: {description}; run it again, or see `cuesta doctor`"
+            ) from error
 
     def _run(self, trial: Trial, tasks: int | None, places: tuple[Path, Path]) -> Outcome:
         started, client_before = time.perf_counter(), self._held.client
@@ -116,7 +118,7 @@ class DaskEngine(Engine):
         start = () if client is client_before else (Phase(name="start", seconds=seconds),)
         slots = sum(client.nthreads().values())
         if not slots:
-            raise EngineError("engine dask: the scheduler has no worker; start some")
+            raise EngineError("engine dask: the scheduler has no worker; start one, `dask worker`")
         # Each worker, and this process with the scheduler.
         overhead_bytes = 0 if trial.engine_options.get("scheduler") else (slots + 1) * PYTHON_BYTES
         memory_bytes = rounds.memory_without_overhead(trial, overhead_bytes, slots)
@@ -160,7 +162,7 @@ class DaskEngine(Engine):
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             # The last two are for certificates that Dask's configuration lacks, or requires.
             if scheduler:
-                refusal = f"no scheduler at {scheduler}: {error}"
+                refusal = f"no scheduler at {scheduler}: {error}; start `dask scheduler` there"
             else:
                 place = shared_memory.remark("its workers")
                 refusal = f"no workers start on this machine: {error}{place}"

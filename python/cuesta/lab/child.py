@@ -15,7 +15,7 @@ from typing import Any
 
 import cuesta.errors
 from cuesta.engines import NEVER_FORKED
-from cuesta.errors import CuestaError, Defect, EngineError, InputError, is_defect
+from cuesta.errors import CuestaError, Defect, EngineError, InputError, death, is_defect
 from cuesta.processes import die_with_parent
 
 STOP_SECONDS = 10.0
@@ -136,8 +136,6 @@ def _raise_again(name: str, exit_code: int, report: tuple[str, str] | None) -> N
         class_name, message = report
         raise getattr(cuesta.errors, class_name, InputError)(message)
     if exit_code < 0:
-        died_of = signal.Signals(-exit_code).name
-        hint = "; the machine may have run out of memory" if died_of == "SIGKILL" else ""
-        raise EngineError(f"{name} died of {died_of}{hint}")
+        raise EngineError(f"{name} {death(signal.Signals(-exit_code).name)}")
     if exit_code > 0:
-        raise EngineError(f"{name} ended with code {exit_code}")
+        raise EngineError(f"{name} ended with code {exit_code}; what it printed says why")

@@ -100,7 +100,7 @@ def undo_folder(step: Step) -> None:
     """Remove the files behind the disks, which are no longer mounted."""
     folder = Path(step["path"])
     if any(os.path.ismount(path) for path in folder.glob("*")):
-        raise EngineError(f"{folder}: a disk is still mounted")
+        raise EngineError(f"{folder}: a disk is still mounted; unmount it with `umount`")
     removal.remove_marked(folder)
 
 

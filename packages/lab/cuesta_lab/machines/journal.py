@@ -49,7 +49,10 @@ class Journal:
         """
         failures = list(_undo_all(self._path, self._undo))
         if failures:
-            raise EngineError(f"the machine was not put back: {'; '.join(failures)}")
+            raise EngineError(
+                f"the machine was not put back: {'; '.join(failures)}; `cuesta study run` will "
+                "try again"
+            )
 
     def sweep(self) -> Iterator[str]:
         """Undo the journals of exited processes; yield a sentence about each."""

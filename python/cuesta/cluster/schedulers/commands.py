@@ -33,5 +33,7 @@ def ask(words: Sequence[str], seconds: float = SECONDS_MAX) -> tuple[int, str, s
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise EngineError(f"{words[0]} does not answer for {seconds:.0f} s") from None
+        raise EngineError(
+            f"{words[0]} does not answer for {seconds:.0f} s; see whether the scheduler runs"
+        ) from None
     return done.returncode, done.stdout, done.stderr

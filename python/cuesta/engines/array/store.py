@@ -132,7 +132,9 @@ def session(threads: int, settings: dict[str, int | str]) -> Iterator[Any]:
                 f"array: writing {file[1] if file else 'an array'} failed: the disk is full; "
                 "free some space or choose another --scratch"
             ) from None
-        raise EngineError(f"array: TileDB failed: {text}") from None
+        raise EngineError(
+            f"array: TileDB failed: {text}; try a new --scratch, or another engine"
+        ) from None
 
 
 def query_session(threads: int, query_bytes: int, column_bytes: int) -> Any:

@@ -85,7 +85,10 @@ class Jobs:
         word, self.hadoop_version = self._receive().partition(" ")[::2]
         if word != "ready":
             self.close()
-            raise EngineError(f"engine hadoop: its JVM says {word!r} when it starts")
+            raise EngineError(
+                f"engine hadoop: its JVM says {word!r} when it starts; see whether `java` prints "
+                "that by itself"
+            )
 
     def run(self, settings: Path, report: Callable[[float], None]) -> Mapping[str, int]:
         """Run the job of a file of settings; call `report` with the part done; return counters.
@@ -135,7 +138,8 @@ class Jobs:
 
     def _died(self) -> EngineError:
         return EngineError(
-            f"engine hadoop: its JVM died{self._log_excerpt()}{site.remark(site.HADOOP)}"
+            f"engine hadoop: its JVM died{self._log_excerpt()}{site.remark(site.HADOOP)}; see what "
+            "`java -version` prints, and give less --memory if the machine ran out of it"
         )
 
     def _log_excerpt(self) -> str:
@@ -161,7 +165,7 @@ _SIGNS = {
     "round; ask for LinuxContainerExecutor with limit-users=false",
     "Mkdirs failed": "containers run as another user than this one, who cannot write here; ask for "
     "LinuxContainerExecutor with limit-users=false",
-    "UnsupportedClassVersionError": "the nodes' Java is older than 8",
+    "UnsupportedClassVersionError": "the nodes' Java is older than 8; install a newer one there",
     "Invalid resource request": "a container may not be so large there; give less --memory, or "
     "more --threads",
     "Java heap space": "a task of Hadoop ran out of memory; give more by --engine-option "

@@ -58,7 +58,7 @@ def engine_error(error: Exception, what: str, log: Path | None) -> EngineError:
     known = (message for sign, message in _SIGNS.items() if sign in text)
     unknown = JVM_DIED if is_cut_off(error) else f"{what}: {first_words(error)}"
     description = next(known, None) or unknown
-    place = f"; its log is {log}" if log else ""
+    place = f"; its log is {log}" if log else "; `cuesta doctor` looks for the cause"
     return EngineError(f"engine spark: {description}{site.remark(site.SPARK)}{place}")
 
 
@@ -73,7 +73,7 @@ def is_cut_off(error: Exception) -> bool:
 
 
 _CALLING = "An error occurred while calling"
-JVM_DIED = "the JVM died"
+JVM_DIED = "the JVM died; if the machine ran out of memory, give less --memory or --threads"
 WITHOUT_NAME = (
     "this account has a number and no name, and Hadoop's login needs one; add it to /etc/passwd, "
     "or start the container with --user NAME of an account that it knows"
@@ -92,7 +92,7 @@ _SIGNS = {
     "the application; check --master",
     "Answer from Java side is empty": JVM_DIED,
     "Error while sending or receiving": JVM_DIED,
-    "JAVA_GATEWAY_EXITED": "the JVM ended before it was ready",
+    "JAVA_GATEWAY_EXITED": "the JVM ended before it was ready; see what `java -version` prints",
     "invalid null input: name": WITHOUT_NAME,
 }
 

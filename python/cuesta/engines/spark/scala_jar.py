@@ -36,7 +36,7 @@ def compile_changed(report: Callable[[str], None]) -> None:
     report("compiling the Scala workloads, half a minute, this once")
     failed, last = jarfile.compiled(_COMPILER, JAR)
     if failed:
-        raise EngineError(f"the Scala workloads do not compile: {last}")
+        raise EngineError(f"the Scala workloads do not compile: {last}; mend {_SOURCES}")
 
 
 def origin(sources: Path) -> str:

@@ -41,7 +41,10 @@ def make(report: Callable[[str], None]) -> Path | None:
     try:
         _train(partial)
         if not partial.is_file():
-            raise EngineError(f"engine spark: Java wrote no archive of Spark's classes: {partial}")
+            raise EngineError(
+                f"engine spark: Java wrote no archive of Spark's classes: {partial}; see whether "
+                "`java -version` answers and the disk has room"
+            )
         with partial.open("rb") as file:
             os.fsync(file.fileno())
             size_bytes = os.fstat(file.fileno()).st_size
