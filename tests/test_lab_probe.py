@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from adversarykit import needs_root
 from cuesta import machine
 from cuesta.lab.inputs import describe, drop_cached
 from cuesta.lab.probe import Probe
@@ -166,3 +167,14 @@ def test_a_folder_counts_as_all_the_files_under_it(tmp_path: Path) -> None:
     (tmp_path / "a" / "b" / "two").write_bytes(b"4567")
     description = describe(str(tmp_path))
     assert (description.bytes, description.files) == (7, 2)
+
+
+@needs_root
+def test_work_without_proc_is_refused_with_the_remedy() -> None:
+    code = "from cuesta.lab.probe import Probe\nwith Probe(): pass"
+    words = ["unshare", "--mount", "sh", "-c", 'umount --lazy /proc && exec "$0" -c "$1"']
+    done = subprocess.run(
+        [*words, sys.executable, code], capture_output=True, text=True, check=False
+    )
+    assert "cannot be read" in done.stderr
+    assert "`mount -t proc proc /proc`" in done.stderr

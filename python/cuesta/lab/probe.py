@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from types import TracebackType
 from typing import Any
 
+from cuesta.errors import InputError
 from cuesta.lab.timeline import Timeline
 from cuesta.processes import Use, descendants, peak_resident_bytes, reset_peak, use_of
 from cuesta.trial import RemoteUse
@@ -73,7 +74,7 @@ class Probe:
 
     Memory is the kernel's high-water mark, exact for this process; with other processes also the
     largest sum over the tree that a thread samples every `POLL_SECONDS`. With `timeline`, the
-    columns of the record's `timeline` are set too.
+    columns of the record's `timeline` are set too. Errors: `InputError` without `/proc`.
     """
 
     usage: Usage
@@ -92,6 +93,12 @@ class Probe:
         self._known = [os.getpid()]
         self._search()
         self._first = self._look()
+        if os.getpid() not in self._first:
+            raise InputError(
+                "/proc/self/stat or /proc/self/io cannot be read, where the use of processor, "
+                "memory and files is counted; mount it with `mount -t proc proc /proc`, or start "
+                "the container with it"
+            )
         self._started = time.perf_counter()
         self._add_row(self._first, 0.0)
         self._watcher = threading.Thread(target=self._watch, name="cuesta-probe", daemon=True)
