@@ -151,7 +151,8 @@ impl Plan {
         !self.options.places_pairs() && self.kmer_sizes.last() == Some(&k)
     }
 
-    /// Returns the rules for errors at a size of k-mers, if the profile has any.
+    /// Returns the rules that identify sequencing errors at a size of k-mers; `None` if the profile
+    /// removes none.
     pub fn rules(&self, k: usize) -> Option<Rules> {
         let real_min = if self.is_last(k) { self.options.min_contig as usize } else { 0 };
         self.options.rules(k).map(|rules| Rules { real_min, ..rules })
@@ -192,7 +193,8 @@ impl AssembleParams {
             }
     }
 
-    /// Returns the rules for errors by relative coverage, if the profile has any.
+    /// Returns the rules by which relative coverage identifies sequencing errors; `None` if the
+    /// profile removes none.
     fn rules(&self, k: usize) -> Option<Rules> {
         match self.profile {
             Profile::Default => Some(Rules::for_isolate(k)),

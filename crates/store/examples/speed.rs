@@ -29,8 +29,8 @@ const PIECE: usize = 1 << 20;
 const SMALL: usize = 4 << 10;
 /// Small requests of a measurement.
 const HITS: u64 = 200_000;
-/// Small requests through the socket.
-const TRIPS: u64 = 5_000;
+/// Small requests of a measurement through the socket.
+const SOCKET_REQUESTS: u64 = 5_000;
 /// Increment of Knuth's generator MMIX.
 const INCREMENT: u64 = 1_442_695_040_888_963_407;
 
@@ -44,6 +44,7 @@ struct Bench {
     private: Vec<u8>,
 }
 
+/// Time of a measurement in seconds, and the sum of the words that it read.
 type Outcome = io::Result<(f64, u64)>;
 
 fn main() -> io::Result<()> {
@@ -86,7 +87,7 @@ impl Bench {
             // The median of many small requests.
             "hit" => self.hit(),
             "hit by read" => self.hit_by_read(),
-            "socket" => self.socket(),
+            "socket" => self.read_by_socket(),
             "ping" => self.ping(),
             _ => Err(Error::other(format!("{kind} is not measured"))),
         }
@@ -198,7 +199,7 @@ impl Bench {
         self.hold()?;
         let (block_bytes, size_bytes) = (self.held[0].len(), self.size_bytes());
         let mut into = [0; SMALL];
-        median(HITS, size_bytes, |offset| {
+        time_requests(HITS, size_bytes, |offset| {
             let (index, within) = (offset as usize / block_bytes, offset as usize % block_bytes);
             into.copy_from_slice(&self.held[index][within..][..SMALL]);
             Ok(first_word(std::hint::black_box(&into)))
@@ -209,7 +210,7 @@ impl Bench {
         self.hold()?;
         let file = self.open()?;
         let mut into = [0; SMALL];
-        median(HITS, self.size_bytes(), |offset| {
+        time_requests(HITS, self.size_bytes(), |offset| {
             file.read_at(&mut into, offset)?;
             Ok(first_word(&into))
         })
@@ -219,32 +220,35 @@ impl Bench {
         self.held.iter().map(|block| block.len() as u64).sum()
     }
 
-    fn socket(&mut self) -> Outcome {
-        let mut trips = Trips::to(&self.folder)?;
-        let opened = trips.ask(&json!({"do": "open", "path": self.name}))?;
+    /// Measures the median time of a small read through the socket of the store.
+    fn read_by_socket(&mut self) -> Outcome {
+        let mut connection = Connection::open(&self.folder)?;
+        let opened = connection.ask(&json!({"do": "open", "path": self.name}))?;
         let number = &opened["number"];
         let size_bytes = opened["version"]["size_bytes"].as_u64().unwrap_or_default();
-        median(TRIPS, size_bytes, |offset| {
+        time_requests(SOCKET_REQUESTS, size_bytes, |offset| {
             let piece = json!({"do": "read", "number": number, "offset": offset, "bytes": SMALL});
-            trips.ask(&piece)?;
-            Ok(first_word(&trips.payload))
+            connection.ask(&piece)?;
+            Ok(first_word(&connection.payload))
         })
     }
 
     fn ping(&mut self) -> Outcome {
-        let mut trips = Trips::to(&self.folder)?;
-        median(TRIPS, SMALL as u64, |_| trips.ask(&json!({"do": "ping"})).map(|_| 0))
+        let mut connection = Connection::open(&self.folder)?;
+        time_requests(SOCKET_REQUESTS, SMALL as u64, |_| {
+            connection.ask(&json!({"do": "ping"})).map(|_| 0)
+        })
     }
 }
 
 /// Connection for questions and answers as in `spec/formats/store-wire.md`.
-struct Trips {
+struct Connection {
     stream: UnixStream,
     payload: Vec<u8>,
 }
 
-impl Trips {
-    fn to(folder: &Path) -> io::Result<Self> {
+impl Connection {
+    fn open(folder: &Path) -> io::Result<Self> {
         Ok(Self { stream: UnixStream::connect(folder.join(SOCKET))?, payload: Vec::new() })
     }
 
@@ -274,7 +278,11 @@ fn timed(work: impl FnOnce() -> io::Result<u64>) -> Outcome {
 }
 
 /// Returns the median time of small requests at random offsets in a file, the same in each call.
-fn median(count: u64, size_bytes: u64, mut ask: impl FnMut(u64) -> io::Result<u64>) -> Outcome {
+fn time_requests(
+    count: u64,
+    size_bytes: u64,
+    mut ask: impl FnMut(u64) -> io::Result<u64>,
+) -> Outcome {
     let (mut chance, mut total) = (1_u64, 0);
     let mut seconds = Vec::with_capacity(count as usize);
     for _ in 0..count {

@@ -71,7 +71,10 @@ class Assess:
     no_reads: bool
 
     def do(self, observer: Observer) -> None:
-        """Write the assessment into the answer folder. Errors: as `cuesta.assess.assess`."""
+        """Assess the assembly in `folder`, and write the assessment into the same folder.
+
+        Errors: `InputError`; `EngineMissing` if mappy or NumPy is not installed.
+        """
         from cuesta.assess import Plan, assess, write
 
         plan = Plan(

@@ -61,16 +61,18 @@ def measure_engine(engine: Engine, scratch: Path, repeats: int) -> Samples:
     engine.prepare(lambda _: None)
     threads = machine.cores_usable()
     with removal.temporary_folder(prefix="cuesta-limits-", folder=scratch) as folder:
-        answer = Path(folder) / "answer.json"
+        samples_file = Path(folder) / "answer.json"
 
-        def work() -> None:
+        def measure() -> None:
+            """Measure the engine's limits, such as its tasks per second, and write the samples."""
             try:
                 samples_of = engine.limits(threads, Path(folder), repeats)
             finally:
                 engine.close()
-            answer.write_text(json.dumps({name: list(one) for name, one in samples_of.items()}))
+            lists = {name: list(samples) for name, samples in samples_of.items()}
+            samples_file.write_text(json.dumps(lists))
 
-        run_in_child(f"engine {engine.name}", work)
-        samples_of: Samples = json.loads(answer.read_text())
+        run_in_child(f"engine {engine.name}", measure)
+        samples_of: Samples = json.loads(samples_file.read_text())
     prefix = engine.name.replace("-", "_")
     return {f"{prefix}_{name}": samples for name, samples in samples_of.items()}

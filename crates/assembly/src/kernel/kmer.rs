@@ -82,8 +82,8 @@ pub trait Kmer: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     /// Returns a hash of 64 bits that depends on all bases.
     fn mixed(self) -> u64;
 
-    /// Compares with [`LANES`] candidates: bit `i` is set where candidate `i` is equal or
-    /// [`Kmer::NONE`].
+    /// Returns a mask of [`LANES`] bits: bit `i` is set if candidate `i` equals this k-mer, or is
+    /// [`Kmer::NONE`]. Some types use `_vectors`: AVX2, if the CPU has it.
     #[inline(always)]
     fn is_or_none(self, candidates: [Self; LANES], _vectors: Option<Avx2>) -> u32 {
         is_or_none(self, candidates)

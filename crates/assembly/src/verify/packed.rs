@@ -45,7 +45,7 @@ pub fn base(words: &[u64], place: usize) -> Base {
     (words[place / WORD_BASES] >> (62 - 2 * (place % WORD_BASES))) as Base & 3
 }
 
-/// Appends unpacked bases, one per byte.
+/// Appends the bases `start..end` of a packed sequence to `codes`, one per byte.
 pub fn unpack(words: &[u64], (start, end): (usize, usize), codes: &mut Vec<Base>) {
     codes.reserve(end - start);
     let mut place = start;
@@ -54,6 +54,7 @@ pub fn unpack(words: &[u64], (start, end): (usize, usize), codes: &mut Vec<Base>
         let count = WORD_BASES.min(end - place);
         let mut all = [0; WORD_BASES];
         for (index, eight) in all.chunks_exact_mut(8).enumerate() {
+            // 16 bits are eight bases, the first in the highest bits.
             let bits = word >> (48 - 16 * index) & 0xFFFF;
             eight.copy_from_slice(&unpacked_eight(bits).to_be_bytes());
         }

@@ -53,7 +53,7 @@ impl Pages {
     /// Opens a file at its first page.
     ///
     /// # Errors
-    /// `Input` when it is damaged; `System`.
+    /// `Input` if the file is damaged; `System` if it cannot be opened or read.
     pub fn open(path: &Path) -> Result<Self> {
         let file =
             Input::open(path).map_err(|cause| Error::system(OPERATION, "opening", path, &cause))?;

@@ -79,7 +79,8 @@ impl<T: Real> Centres<T> {
         &self.rows[cluster * self.dimensions..][..self.dimensions]
     }
 
-    /// Returns the nearest centre by the definition, the first of those at equal distance.
+    /// Returns the index of the centre nearest to the point in `lane` of `strip`, from all squared
+    /// distances in double precision; the first of those at equal distance.
     pub fn exact(&self, strip: &[T], lane: usize) -> u32 {
         let mut best = (f64::INFINITY, 0);
         for (cluster, row) in self.rows.chunks_exact(self.dimensions).enumerate() {

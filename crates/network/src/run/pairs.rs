@@ -92,8 +92,8 @@ impl Pairs {
         Ok(Self { source, filter: *filter, need })
     }
 
-    /// Returns the number of files skipped because of the range of their folder, or chunks because
-    /// of theirs.
+    /// Returns the number of text files, or of chunks of a pair matrix, that are skipped: the range
+    /// of scores of their folder or chunk shows that no row passes the filter.
     pub fn skipped(&self) -> u64 {
         match &self.source {
             RowSource::Text { text, .. } => text.files_skipped as u64,

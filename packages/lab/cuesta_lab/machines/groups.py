@@ -131,14 +131,17 @@ def _make(journal: Journal, factor: str, group: Path) -> Path:
     return group
 
 
-def _current_group(kind: str) -> Path:
-    """Group of this process, whose limits also apply to groups below it."""
+def _current_group(controller: str) -> Path:
+    """Return this process's group for a version 1 controller, or the root group if it has none.
+
+    Limits of a group also apply to the groups below it.
+    """
     for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, kinds, path = line.split(":", 2)
-        folder = ROOT / kind / path.lstrip("/")
-        if kind in kinds.split(",") and folder.is_dir():
+        _, controllers, path = line.split(":", 2)
+        folder = ROOT / controller / path.lstrip("/")
+        if controller in controllers.split(",") and folder.is_dir():
             return folder
-    return ROOT / kind
+    return ROOT / controller
 
 
 def _members(group: Path) -> list[int]:

@@ -154,14 +154,14 @@ def read(path: Path) -> Hardware:
         core_speed=node.number("core_speed", 1.0),
         memory_bytes=node.size("memory"),
         network=node.rate("network"),
-        disks=_disks(node) if "disks" in node.table_ else None,
+        disks=_disks(node) if "disks" in node.values else None,
         shared=_shared(top.table("shared")) if "shared" in table else None,
         price=_price(top.table("price")) if "price" in table else None,
         assumed=top.texts("assumed"),
         notes=top.texts("notes"),
     )
-    node.end()
-    top.end()
+    node.refuse_unknown()
+    top.refuse_unknown()
     return hardware
 
 
@@ -177,7 +177,7 @@ def _disks(node: _Fields) -> Disks:
         read=fields.rate("read"),
         write=fields.rate("write"),
     )
-    fields.end()
+    fields.refuse_unknown()
     return disks
 
 
@@ -185,7 +185,7 @@ def _shared(fields: _Fields) -> SharedStorage:
     storage = SharedStorage(
         what=fields.text("what"), read=fields.rate("read"), write=fields.rate("write")
     )
-    fields.end()
+    fields.refuse_unknown()
     return storage
 
 
@@ -193,7 +193,7 @@ def _price(fields: _Fields) -> Price:
     node, hour = fields.number("node", None), fields.number("hour", None)
     if (node is None) == (hour is None):
         raise fields.wrong("node", "give either what a node costs (node) or what an hour (hour)")
-    parts = fields.table_.get("parts")
+    parts = fields.values.get("parts")
     fields.used.add("parts")
     price = Price(
         node=node,
@@ -202,7 +202,7 @@ def _price(fields: _Fields) -> Price:
         source=fields.text("source", ""),
         parts=sum(part["count"] * part["each"] for part in parts) if parts else None,
     )
-    fields.end()
+    fields.refuse_unknown()
     return price
 
 
@@ -210,15 +210,15 @@ class _Fields:
     """Typed access to the fields of a table, with errors that name the field."""
 
     def __init__(self, path: Path, place: str, table: Mapping[str, Any]) -> None:
-        self.path, self.place, self.table_ = path, place, table
+        self.path, self.place, self.values = path, place, table
         self.used: set[str] = set()
 
     def wrong(self, name: str, what: str) -> InputError:
         return InputError(f"{self.path}: {self.place}{name}: {what}")
 
-    def end(self) -> None:
+    def refuse_unknown(self) -> None:
         """Raise `InputError` if the table has unknown fields."""
-        for name in self.table_:
+        for name in self.values:
             if name not in self.used:
                 raise self.wrong(name, f"not known; the fields are {', '.join(sorted(self.used))}")
 
@@ -243,7 +243,7 @@ class _Fields:
     def number(self, name: str, default: Any) -> Any:
         """Return a number above zero."""
         value = self._value(name, default)
-        if value is default and name not in self.table_:
+        if value is default and name not in self.values:
             return value
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise self.wrong(name, f"{value!r}, give a number above zero")
@@ -266,7 +266,7 @@ class _Fields:
 
     def _value(self, name: str, default: Any) -> Any:
         self.used.add(name)
-        value = self.table_.get(name, default)
+        value = self.values.get(name, default)
         if value is _REQUIRED:
             raise self.wrong(name, "missing")
         return value

@@ -175,21 +175,21 @@ def _rates(status: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:
 
 
 def _bar(status: dict[str, Any], width: int) -> str:
-    """The memory as a line of `width` characters, by kinds of content."""
+    """Return a bar of `width` characters: the dirty, pinned, other and free part of memory."""
     parts = {"dirty": status["dirty_bytes"], "pinned": status["pinned_bytes"]}
     parts["other"] = max(status["used_bytes"] - sum(parts.values()), 0)
-    blocks = (sys.stdout.encoding or "").lower().startswith("utf")
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     colour = "NO_COLOR" not in os.environ
-    drawn, done, place = "", 0, 0
+    drawn, done, column = "", 0, 0
     for name, size_bytes in parts.items():
         done += size_bytes
         end = min(round(width * done / status["memory_bytes"]), width)
-        drawn += _painted(name, end - place, blocks, colour)
-        place = max(place, end)
-    return drawn + _painted("free", width - place, blocks, colour)
+        drawn += _painted(name, end - column, is_unicode, colour)
+        column = max(column, end)
+    return drawn + _painted("free", width - column, is_unicode, colour)
 
 
-def _painted(name: str, count: int, blocks: bool, colour: bool) -> str:
+def _painted(name: str, count: int, is_unicode: bool, colour: bool) -> str:
     letter, code = PARTS[name]
-    text = letter[0 if blocks else 1] * count
+    text = letter[0 if is_unicode else 1] * count
     return f"\033[{code}m{text}\033[0m" if colour and text else text

@@ -85,13 +85,15 @@ class Settings:
 
 
 def settings_of(trial: Trial, jar: str = "") -> Settings:
-    """Return the settings of the session for `trial`. Errors: `InputError` naming the option.
+    """Return the settings of the Spark session that runs `trial`.
 
-    Arguments: `jar` has the workloads of an engine without Python workers.
+    Arguments: `jar` has the workloads of engine `spark-scala`; empty for `spark`, whose tasks run
+    in Python workers. Errors: `InputError` naming the option.
     """
     scala = bool(jar)
+    # Trials that differ in these options alone share a session.
     options = replace(options_of(trial, scala=scala), task_bytes=None, partitions=None, kernels="")
-    heap_bytes = _divided(trial, scala=scala)[0]
+    heap_bytes = _divide_memory(trial, scala=scala)[0]
     overhead_bytes = trial.memory_bytes - heap_bytes
     return Settings(options=options, heap_bytes=heap_bytes, overhead_bytes=overhead_bytes, jar=jar)
 
@@ -101,7 +103,7 @@ def tasks_bytes(trial: Trial) -> int:
 
     Errors: `InputError` when the limit is too low.
     """
-    return _divided(trial, scala=False)[1]
+    return _divide_memory(trial, scala=False)[1]
 
 
 def memory_for(threads: int) -> int:
@@ -110,7 +112,7 @@ def memory_for(threads: int) -> int:
     return JVM_OVERHEAD_BYTES + DRIVER_BYTES + (threads + 1) * each + 4 * HEAP_BYTES_MIN
 
 
-def _divided(trial: Trial, *, scala: bool) -> tuple[int, int]:
+def _divide_memory(trial: Trial, *, scala: bool) -> tuple[int, int]:
     """Divide memory into heap and Python's tasks: all for the heap in Scala, else half each.
 
     On a cluster this applies to each node, which has a Python worker for each thread of `trial`.

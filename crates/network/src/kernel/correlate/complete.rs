@@ -239,8 +239,8 @@ pub(super) fn fill_biweight_row(values: &[f64], max_outliers: f64, row: &mut [f6
     if !weighted_deviations(values, max_outliers, row) {
         return fill_unit_row(values, row);
     }
-    let unit = unit_for(row);
-    row.iter_mut().for_each(|value| *value *= unit);
+    let scale = choose_scale(row);
+    row.iter_mut().for_each(|value| *value *= scale);
     let factor = 1.0 / sum(row, |value| value * value).sqrt();
     row.iter_mut().for_each(|value| *value *= factor);
 }
@@ -261,8 +261,8 @@ pub(super) fn product(row1: &[f64], row2: &[f64]) -> f64 {
 
 /// Writes the deviations from the mean, scaled to unit norm.
 fn fill_unit_row(values: &[f64], row: &mut [f64]) {
-    let unit = unit_for(values);
-    row.iter_mut().zip(values).for_each(|(place, value)| *place = value * unit);
+    let scale = choose_scale(values);
+    row.iter_mut().zip(values).for_each(|(place, value)| *place = value * scale);
     // A difference of two numbers is exact to half a unit in its last place, but the mean of large
     // values is not: each further round removes the rounding error of the mean.
     for _ in 0..CENTRING_ROUNDS {
@@ -306,7 +306,7 @@ fn encode(method: CorrelationMethod, row: &[f64], codes: &mut [i32]) -> f64 {
 
 /// Returns a power of two that scales the largest of `values` to about one, so that squares neither
 /// overflow nor underflow; multiplying by it is exact. Missing values do not count.
-pub(super) fn unit_for(values: &[f64]) -> f64 {
+pub(super) fn choose_scale(values: &[f64]) -> f64 {
     let most = values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
     let exponent = (most.to_bits() >> 52) as i64 - 1023;
     f64::from_bits(((1023 - exponent.clamp(-1000, 1000)) as u64) << 52)

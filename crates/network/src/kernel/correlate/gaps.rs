@@ -3,7 +3,7 @@
 use cuesta_input::matrix::ExpressionMatrix;
 
 use super::CorrelationMethod;
-use super::complete::{fill_biweight_row, unit_for};
+use super::complete::{choose_scale, fill_biweight_row};
 use super::rank::RankOrder;
 use super::share::share;
 use super::vector::{LANE, Lane, Masked};
@@ -18,12 +18,12 @@ pub(super) struct ValueTraits {
 /// Present values of each gene, as its method needs them. Empty if no value is missing.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
-    genes: Vec<GeneGaps>,
+    genes: Vec<PresentValues>,
 }
 
-/// Data of a gene in [`Gaps`].
+/// Present values of a gene, in the form that one method needs.
 #[derive(Debug, Default)]
-pub(super) struct GeneGaps {
+pub(super) struct PresentValues {
     /// Present samples: a bit for each sample, lowest first, with zeros up to a multiple of 64.
     pub bits: Vec<u8>,
     /// Number of present samples.
@@ -49,51 +49,52 @@ impl Gaps {
         threads: usize,
     ) -> Self {
         let mut genes = Vec::new();
-        genes.resize_with(kinds.len(), GeneGaps::default);
-        share(&mut genes, threads, |gene, gaps| {
-            *gaps = GeneGaps::new(matrix.row(gene), method);
-            gaps.is_constant = kinds[gene].constant;
+        genes.resize_with(kinds.len(), PresentValues::default);
+        share(&mut genes, threads, |gene, row| {
+            *row = PresentValues::new(matrix.row(gene), method);
+            row.is_constant = kinds[gene].constant;
         });
         Self { genes }
     }
 
-    pub fn gene(&self, gene: u32) -> &GeneGaps {
+    pub fn gene(&self, gene: u32) -> &PresentValues {
         &self.genes[gene as usize]
     }
 }
 
-impl GeneGaps {
+impl PresentValues {
+    /// Prepares the values of a gene, of which the missing ones are NaN.
     fn new(values: &[f64], method: CorrelationMethod) -> Self {
-        let mut gaps = Self { bits: present_bits(values), ..Self::default() };
-        gaps.present = gaps.bits.iter().map(|byte| byte.count_ones()).sum();
+        let mut row = Self { bits: present_bits(values), ..Self::default() };
+        row.present = row.bits.iter().map(|byte| byte.count_ones()).sum();
         match method {
             CorrelationMethod::Pearson => {
-                gaps.lanes = vec![[0.0; LANE]; values.len().div_ceil(LANE)];
-                let unit = unit_for(values);
-                for (lane, values) in gaps.lanes.iter_mut().zip(values.chunks(LANE)) {
+                row.lanes = vec![[0.0; LANE]; values.len().div_ceil(LANE)];
+                let scale = choose_scale(values);
+                for (lane, values) in row.lanes.iter_mut().zip(values.chunks(LANE)) {
                     for (place, value) in lane.iter_mut().zip(values) {
-                        *place = if value.is_nan() { 0.0 } else { value * unit };
+                        *place = if value.is_nan() { 0.0 } else { value * scale };
                     }
                 }
             }
             CorrelationMethod::Spearman => {
                 let mut flags = Vec::new();
                 let mut ranks = vec![0; values.len().next_multiple_of(LANE)];
-                flags_of(&gaps.bits, &mut flags);
-                gaps.order = RankOrder::new(values);
-                gaps.order.each_rank(&flags, gaps.present, |sample, rank| ranks[sample] = rank);
-                gaps.ranks = ranks;
+                flags_of(&row.bits, &mut flags);
+                row.order = RankOrder::new(values);
+                row.order.each_rank(&flags, row.present, |sample, rank| ranks[sample] = rank);
+                row.ranks = ranks;
             }
             CorrelationMethod::Bicor { max_outliers } => {
                 let present: Vec<f64> =
                     values.iter().copied().filter(|value| !value.is_nan()).collect();
                 if present.windows(2).any(|pair| pair[0] != pair[1]) {
-                    gaps.biweight = vec![0.0; present.len()];
-                    fill_biweight_row(&present, max_outliers, &mut gaps.biweight);
+                    row.biweight = vec![0.0; present.len()];
+                    fill_biweight_row(&present, max_outliers, &mut row.biweight);
                 }
             }
         }
-        gaps
+        row
     }
 
     /// Returns the values and their presence bits, for Pearson.

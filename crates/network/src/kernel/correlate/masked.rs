@@ -6,7 +6,7 @@ use cuesta_core::fixed;
 
 use super::band::Scratch;
 use super::complete::{fill_biweight_row, product};
-use super::gaps::{GeneGaps, flags_of};
+use super::gaps::{PresentValues, flags_of};
 use super::prepare::Prepared;
 use super::vector::{CodeLane, Moments};
 use super::{CorrelationMethod, coefficient, reference};
@@ -178,7 +178,7 @@ fn spearman(
 /// Returns the ranks of a gene among the `count` flagged samples: its stored ranks if these are all
 /// its samples.
 fn ranks_within<'a>(
-    gene: &'a GeneGaps,
+    gene: &'a PresentValues,
     common: &[u8],
     count: u32,
     ranks: &'a mut Vec<i32>,
@@ -213,9 +213,9 @@ impl BiweightRow {
         count: u32,
         max_outliers: f64,
     ) -> Option<&'a [f64]> {
-        let gaps = prepared.gaps.gene(gene);
-        if count == gaps.present {
-            return Some(&gaps.biweight).filter(|row| !row.is_empty()).map(Vec::as_slice);
+        let stored = prepared.gaps.gene(gene);
+        if count == stored.present {
+            return Some(&stored.biweight).filter(|row| !row.is_empty()).map(Vec::as_slice);
         }
         let values = |gene: u32| prepared.matrix.row(gene as usize).iter();
         let pairs = values(gene).zip(values(partner));

@@ -56,8 +56,8 @@ fn centred(values: &[f64]) -> Option<Vec<f64>> {
     if values.windows(2).all(|pair| pair[0] == pair[1]) {
         return None;
     }
-    let unit = super::complete::unit_for(values);
-    let mut deviations: Vec<f64> = values.iter().map(|value| value * unit).collect();
+    let scale = super::complete::choose_scale(values);
+    let mut deviations: Vec<f64> = values.iter().map(|value| value * scale).collect();
     for _ in 0..CENTRING_ROUNDS {
         let mean = deviations.iter().sum::<f64>() / values.len() as f64;
         deviations.iter_mut().for_each(|value| *value -= mean);
@@ -83,8 +83,8 @@ fn bicor((x, y): (&[f64], &[f64]), max_outliers: f64) -> Option<f64> {
 /// the values are the median; `None` if all values are equal.
 fn biweight(values: &[f64], max_outliers: f64) -> Option<Vec<f64>> {
     let from_mean = centred(values)?;
-    let unit = super::complete::unit_for(values);
-    let scaled: Vec<f64> = values.iter().map(|value| value * unit).collect();
+    let scale = super::complete::choose_scale(values);
+    let scaled: Vec<f64> = values.iter().map(|value| value * scale).collect();
     let (low, high) = middle(&scaled);
     let deviations: Vec<f64> = scaled.iter().map(|x| (x - low) / 2.0 + (x - high) / 2.0).collect();
     let sizes: Vec<f64> = deviations.iter().map(|deviation| deviation.abs()).collect();

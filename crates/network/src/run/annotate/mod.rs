@@ -31,11 +31,12 @@ pub fn annotate(workload: &str, request: &Request, progress: &Progress) -> Resul
     match workload {
         "scan" => scan(&context, &mut response)?,
         "join" => {
-            let table = Table { file: join::PAIRS_FILE, header: join::HEADER, genes: 2 };
+            let table = Table { file: join::PAIRS_FILE, header: join::HEADER, gene_columns: 2 };
             table.name(&context, &mut response)?;
         }
         "degrees" => {
-            let table = Table { file: degrees::DEGREES_FILE, header: degrees::HEADER, genes: 1 };
+            let table =
+                Table { file: degrees::DEGREES_FILE, header: degrees::HEADER, gene_columns: 1 };
             table.name(&context, &mut response)?;
         }
         "communities" => communities(&context, &mut response)?,
@@ -68,8 +69,8 @@ impl<'a> LeasedNames<'a> {
 struct Table {
     file: &'static str,
     header: &'static str,
-    /// Number of gene columns.
-    genes: usize,
+    /// Number of columns of gene numbers, which are the first.
+    gene_columns: usize,
 }
 
 impl Table {
@@ -138,7 +139,7 @@ fn communities(context: &Context<'_>, response: &mut Response) -> Result<()> {
     let Some(names) = names else { return Ok(()) };
     timed(response, "name", || {
         let header = communities::HEADER;
-        let table = Table { file: communities::COMMUNITIES_FILE, header, genes: 1 };
+        let table = Table { file: communities::COMMUNITIES_FILE, header, gene_columns: 1 };
         Ok(((), tables::add_names(context, &table, &path, names)?, 0))
     })
 }

@@ -45,7 +45,7 @@ pub fn add_names(
                     _ => lines,
                 };
                 for line in lines.split_inclusive(|&byte| byte == b'\n') {
-                    append(table, path, line, names, text)?;
+                    append_with_names(table, path, line, names, text)?;
                 }
                 context.progress.advance(block.size_bytes as u64)?;
             }
@@ -63,12 +63,16 @@ fn header<'l>(table: &Table, path: &Path, lines: &'l [u8], out: &mut Vec<u8>) ->
     let rest = lines.strip_prefix(table.header.as_bytes());
     let rest = rest.and_then(|rest| rest.strip_prefix(b"\n")).ok_or_else(|| foreign(path))?;
     out.extend_from_slice(table.header.as_bytes());
-    let added: &[u8] = if table.genes == 1 { b"\tname\n" } else { b"\tname1\tname2\n" };
+    let added: &[u8] = if table.gene_columns == 1 { b"\tname\n" } else { b"\tname1\tname2\n" };
     out.extend_from_slice(added);
     Ok(rest)
 }
 
-fn append(
+/// Appends a line of the table to `out`, with the names of its genes as last columns.
+///
+/// # Errors
+/// `Input` for a field that is no gene number, and for a gene without a name.
+fn append_with_names(
     table: &Table,
     path: &Path,
     line: &[u8],
@@ -77,7 +81,8 @@ fn append(
 ) -> Result<()> {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     out.extend_from_slice(text);
-    for field in text.splitn(table.genes + 1, |&byte| byte == b'\t').take(table.genes) {
+    let columns = table.gene_columns;
+    for field in text.splitn(columns + 1, |&byte| byte == b'\t').take(columns) {
         let gene = gene_of(field).ok_or_else(|| {
             let shown = String::from_utf8_lossy(&field[..field.len().min(24)]);
             let text =

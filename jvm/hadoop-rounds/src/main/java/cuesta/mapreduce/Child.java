@@ -52,7 +52,7 @@ final class Child implements Closeable {
   private final DataOutputStream asked;
   private final Thread errors;
   private final Thread beat;
-  private volatile String lastWord = "it said nothing";
+  private volatile String lastLine = "it said nothing";
 
   /** Starts one that does `role`: `tasks`, or `part` with its number. */
   Child(TaskAttemptContext context, String... role) throws IOException {
@@ -69,7 +69,7 @@ final class Child implements Closeable {
     LIVING.add(process);
     told = new DataInputStream(new BufferedInputStream(process.getInputStream(), PIPE_BYTES));
     asked = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), PIPE_BYTES));
-    errors = started(() -> passErrors(process.getErrorStream()));
+    errors = started(() -> copyStandardError(process.getErrorStream()));
     beat = started(() -> tellProgress(context));
   }
 
@@ -134,20 +134,20 @@ final class Child implements Closeable {
     try {
       int code = process.waitFor();
       errors.join();
-      return new IOException("a child has ended with code " + code + ": " + lastWord);
+      return new IOException("a child has ended with code " + code + ": " + lastLine);
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
       return new InterruptedIOException();
     }
   }
 
-  /** For whoever reads the log of the task. */
-  private void passErrors(InputStream stream) {
+  /** Copies the child's standard error to the log of the task, and saves its last line. */
+  private void copyStandardError(InputStream stream) {
     try (BufferedReader lines =
         new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8))) {
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         System.err.println(line);
-        lastWord = line;
+        lastLine = line;
       }
     } catch (IOException error) {
       // It was killed.

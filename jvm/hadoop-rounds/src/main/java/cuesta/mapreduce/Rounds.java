@@ -71,7 +71,7 @@ public final class Rounds {
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = lines.readLine(); line != null; line = lines.readLine()) {
       String file = line;
-      one.execute(() -> say(rounds.ended(file)));
+      one.execute(() -> say(rounds.runRound(file)));
     }
     System.exit(0);
   }
@@ -81,14 +81,14 @@ public final class Rounds {
     OUT.flush();
   }
 
-  /** Has a round done; how that ended. */
-  private String ended(String file) {
+  /** Runs a round; returns the line for its end: `done`, `refused` or `failed WHY`. */
+  private String runRound(String file) {
     try {
       Configuration conf = new Configuration();
       conf.addResource(Paths.get(file).toUri().toURL());
       return run(conf);
     } catch (Throwable error) {
-      // Whatever it is, somebody waits for a word.
+      // The client waits for a line, whatever the error is.
       return "failed " + oneLine(error.toString());
     }
   }

@@ -33,8 +33,8 @@ record FileVersion(long device, long inode, long sizeBytes, long modifiedNs, lon
         ((FileTime) facts.get("ctime")).to(TimeUnit.NANOSECONDS));
   }
 
-  /** Whether it is that version, or, where that was in memory alone, what it became by a flush. */
-  boolean hasBytesOf(FileVersion before) {
+  /** Whether it is the version {@code before}, or that version flushed from memory to a file. */
+  boolean hasSameBytes(FileVersion before) {
     boolean isFlushed = before.isAlone() && !isAlone();
     boolean isAlike = sizeBytes == before.sizeBytes && modifiedNs == before.modifiedNs;
     return equals(before) || isFlushed && isAlike;

@@ -14,7 +14,7 @@ final class OneJar {
 
   private OneJar() {}
 
-  /** Errors: IOException naming them where there are two. */
+  /** Checks that the class path has one version of this jar. Errors: IOException naming all. */
   static void check() throws IOException {
     Map<String, URL> found = new TreeMap<>();
     ClassLoader loader = OneJar.class.getClassLoader();

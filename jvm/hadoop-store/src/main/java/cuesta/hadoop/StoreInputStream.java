@@ -112,7 +112,7 @@ final class StoreInputStream extends FSInputStream
     }
     position++;
     if (++countedLater == COUNTED_LATER_MAX) {
-      count(0);
+      countRead(0);
     }
     return found;
   }
@@ -136,7 +136,7 @@ final class StoreInputStream extends FSInputStream
       position += count;
       done += count;
     }
-    count(done);
+    countRead(done);
     return done == 0 ? -1 : done;
   }
 
@@ -156,7 +156,7 @@ final class StoreInputStream extends FSInputStream
       position += count;
       done += count;
     }
-    count(done);
+    countRead(done);
     return done == 0 ? -1 : done;
   }
 
@@ -235,7 +235,7 @@ final class StoreInputStream extends FSInputStream
     block.acquire();
     views.put(view, block);
     position += view.remaining();
-    count(view.remaining());
+    countRead(view.remaining());
     return view;
   }
 
@@ -286,12 +286,12 @@ final class StoreInputStream extends FSInputStream
   public synchronized void close() {
     if (!isClosed) {
       isClosed = true;
-      count(0);
+      countRead(0);
       if (block != null) {
         block.release();
         block = null;
       }
-      // Views that nobody gave back may be read still: their pages go when they are collected.
+      // Views that were not released may still be read: the garbage collector unmaps their pages.
       views.clear();
       file.close();
     }
@@ -321,7 +321,8 @@ final class StoreInputStream extends FSInputStream
     return done == 0 ? -1 : done;
   }
 
-  private void count(int bytes) {
+  /** Adds bytes to the statistics, with those that were read one by one and not counted yet. */
+  private void countRead(int bytes) {
     int all = bytes + countedLater;
     if (all > 0) {
       countedLater = 0;
@@ -330,7 +331,7 @@ final class StoreInputStream extends FSInputStream
     }
   }
 
-  /** As {@link #count}, from any thread. */
+  /** As {@link #countRead}, from any thread. */
   private void countAt(int bytes) {
     readBytes.add(bytes);
     statistics.incrementBytesRead(bytes);

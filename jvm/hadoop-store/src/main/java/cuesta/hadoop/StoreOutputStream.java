@@ -109,10 +109,10 @@ final class StoreOutputStream extends OutputStream
   @Override
   public synchronized void write(int one) throws IOException {
     checkOpen();
-    buffer.put((byte) one);
     if (!buffer.hasRemaining()) {
       flush();
     }
+    buffer.put((byte) one);
   }
 
   @Override
@@ -131,7 +131,7 @@ final class StoreOutputStream extends OutputStream
     writeAll(ByteBuffer.wrap(from, offset, length));
   }
 
-  /** Brings the bytes so far to where they stay; nobody sees them before the file is closed. */
+  /** Writes the buffered bytes to the store; clients see them once the file is closed. */
   @Override
   public synchronized void flush() throws IOException {
     if (!isClosed) {

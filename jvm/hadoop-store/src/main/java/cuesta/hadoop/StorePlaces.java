@@ -20,7 +20,8 @@ import org.apache.hadoop.fs.BlockLocation;
  * @param host the name of this machine, or null for that of its store
  */
 record StorePlaces(StoreClient client, String host) {
-  private static final String NOWHERE = "localhost";
+  /** Host name that Hadoop takes for no particular machine. */
+  private static final String ANY_HOST = "localhost";
 
   /** The name that other machines have for this one; asking for it may take a while. */
   private static final class Own {
@@ -30,7 +31,7 @@ record StorePlaces(StoreClient client, String host) {
       try {
         return InetAddress.getLocalHost().getCanonicalHostName();
       } catch (UnknownHostException error) {
-        return NOWHERE;
+        return ANY_HOST;
       }
     }
   }
@@ -53,14 +54,16 @@ record StorePlaces(StoreClient client, String host) {
     return found.toArray(BlockLocation[]::new);
   }
 
+  /** Returns a block's location: the machines that have it in memory, otherwise any host. */
   private static BlockLocation location(Set<String> holders, long from, long length) {
-    String[] cached = holders.toArray(String[]::new);
-    String[] hosts = cached.length == 0 ? new String[] {NOWHERE} : cached;
+    String[] cachedHosts = holders.toArray(String[]::new);
+    String[] hosts = cachedHosts.length == 0 ? new String[] {ANY_HOST} : cachedHosts;
     String[] names = new String[hosts.length];
     for (int i = 0; i < hosts.length; i++) {
+      // Names are HOST:PORT in Hadoop; port 0 stands for none.
       names[i] = hosts[i] + ":0";
     }
-    return new BlockLocation(names, hosts, cached, new String[0], from, length, false);
+    return new BlockLocation(names, hosts, cachedHosts, new String[0], from, length, false);
   }
 
   /** The machines of the stores that have a block. */

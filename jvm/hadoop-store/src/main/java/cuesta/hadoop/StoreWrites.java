@@ -86,14 +86,14 @@ record StoreWrites(
     }
   }
 
-  /** Errors: IOException where a name has another file than the one that was copied. */
+  /** Checks that each path still has the version that was copied. Errors: IOException if not. */
   private void checkUnchanged(Map<String, FileVersion> copied) throws IOException {
-    for (Map.Entry<String, FileVersion> one : copied.entrySet()) {
-      StoredFile now = opened(one.getKey());
+    for (Map.Entry<String, FileVersion> entry : copied.entrySet()) {
+      StoredFile now = opened(entry.getKey());
       now.close();
-      if (!now.version.hasBytesOf(one.getValue())) {
+      if (!now.version.hasSameBytes(entry.getValue())) {
         throw new IOException(
-            StoreNames.shown(one.getKey())
+            StoreNames.shown(entry.getKey())
                 + " was changed by others since it was copied, and is as they left it; try again");
       }
     }

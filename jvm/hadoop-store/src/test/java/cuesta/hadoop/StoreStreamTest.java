@@ -219,6 +219,28 @@ final class StoreStreamTest {
   }
 
   @Test
+  void aByteMayFollowBytesThatFillTheBuffer() throws IOException {
+    // Cause: bytes that fit exactly left the buffer full, and a single byte was put before a flush.
+    // Symptom: BufferOverflowException from write(int). Fix: flush a full buffer first.
+    for (int before = Limits.BUFFER_BYTES - 2; before <= Limits.BUFFER_BYTES + 2; before++) {
+      try (FSDataOutputStream out = system.create(FILE)) {
+        out.write(content, 0, before);
+        for (int next = before; next < before + 3; next++) {
+          out.write(content[next]);
+        }
+        out.write(content, before + 3, Limits.BUFFER_BYTES);
+      }
+      byte[] expected = Arrays.copyOf(content, before + 3 + Limits.BUFFER_BYTES);
+      byte[] actual = new byte[expected.length];
+      try (FSDataInputStream in = system.open(FILE)) {
+        in.readFully(0, actual);
+      }
+      assertEquals(expected.length, system.getFileStatus(FILE).getLen());
+      assertArrayEquals(expected, actual);
+    }
+  }
+
+  @Test
   void anAbortedFileIsNotThere() throws IOException {
     FSDataOutputStream out = system.create(FILE);
     out.write(content);

@@ -19,21 +19,21 @@ object Answer {
   /** Times that the folder of the parts is emptied, at most: files may appear in it meanwhile. */
   private val RemovalsMax = 100
 
-  /** Writes the partitions of lines, in order, below a header; returns the bytes. */
+  /** Writes `header`, then the partitions of lines in order; returns the size in bytes. */
   def writeLines(lines: RDD[String], target: Path, header: String = ""): Long =
     write(lines, target, header.getBytes(UTF_8)) { (line, out) =>
       out.write(line.getBytes(UTF_8))
       out.write('\n')
     }
 
-  /** Writes the partitions, in order, after some first bytes; returns the bytes. */
+  /** Writes `header`, then the partitions in order; returns the size of the file in bytes. */
   def write[T](rows: RDD[T], target: Path, header: Array[Byte])(
       append: (T, OutputStream) => Unit
   ): Long = {
     val folder = Files.createDirectory(target.resolveSibling("parts"))
     val place = folder.toString
-    rows.context.runJob(rows, (task: TaskContext, part: Iterator[T]) => {
-      writePart(Path.of(place), task, part, append)
+    rows.context.runJob(rows, (task: TaskContext, partition: Iterator[T]) => {
+      writePart(Path.of(place), task, partition, append)
     })
     val bytes = join(target, header, (0 until rows.getNumPartitions).map(part(folder, _)))
     remove(folder)

@@ -44,30 +44,30 @@ object Dataflow {
   }
 
   def run(job: Job): Map[String, Long] = {
-    val asked = plan(job)
+    val plan = makePlan(job)
     val keep = job.request.text("keep")
     val tasks =
-      job.request.partitions.getOrElse(math.min(job.partitions.toLong, asked.blocks).toInt)
-    val numbers = job.context.range(0, asked.blocks, 1, tasks)
+      job.request.partitions.getOrElse(math.min(job.partitions.toLong, plan.blocks).toInt)
+    val numbers = job.context.range(0, plan.blocks, 1, tasks)
     val sums =
-      if (keep != "none") staged(job, asked, numbers, keep)
+      if (keep != "none") staged(job, plan, numbers, keep)
       else
-        job.clock.phase("pipeline", asked.stored.map(_.bytes), Some(asked.vectors)) {
-          if (job.request.text("stages") == "fused" && asked.stored.isEmpty)
-            computed(numbers.map(fused(asked, _)))
-          else computed(numbers.map(make(asked, _)).map(shift(_, asked.shift)).map(sum))
+        job.clock.phase("pipeline", plan.stored.map(_.bytes), Some(plan.vectors)) {
+          if (job.request.text("stages") == "fused" && plan.stored.isEmpty)
+            computed(numbers.map(fused(plan, _)))
+          else computed(numbers.map(make(plan, _)).map(shift(_, plan.shift)).map(sum))
         }
     try {
-      val rows = Some(asked.blocks)
+      val rows = Some(plan.blocks)
       val total = job.clock.phase("reduce", rows = rows)(sums.map(_.total).reduce(_ + _))
       job.clock.phase("write", rows = rows) {
-        write(Path.of(job.request.output, "averages.tsv"), asked, (sums.collect(), total))
+        write(Path.of(job.request.output, "averages.tsv"), plan, (sums.collect(), total))
       }
     } finally sums.unpersist(blocking = true)
-    Map("blocks" -> asked.blocks, "vectors" -> asked.vectors, "partitions" -> tasks.toLong)
+    Map("blocks" -> plan.blocks, "vectors" -> plan.vectors, "partitions" -> tasks.toLong)
   }
 
-  private def plan(job: Job): Plan = {
+  private def makePlan(job: Job): Plan = {
     val request = job.request
     val blockVectors = request.int("block_vectors")
     val stored = if (request.inputs.isEmpty) None else Some(Vectors.open(job, blockVectors))
@@ -80,14 +80,14 @@ object Dataflow {
     )
   }
 
-  private def staged(job: Job, asked: Plan, numbers: RDD[Long], keep: String): RDD[Sums] = {
+  private def staged(job: Job, plan: Plan, numbers: RDD[Long], keep: String): RDD[Sums] = {
     val level = if (keep == "memory") StorageLevel.MEMORY_AND_DISK else StorageLevel.DISK_ONLY
-    val rows = Some(asked.vectors)
-    val once = asked.vectors * 3 * java.lang.Double.BYTES
-    val fileBytes = asked.stored.fold(0L)(_.bytes)
-    val first = if (asked.stored.isEmpty) "generate" else "load"
-    val made = numbers.map(make(asked, _)).persist(level)
-    val shifted = made.map(block => shift(block.clone(), asked.shift)).persist(level)
+    val rows = Some(plan.vectors)
+    val once = plan.vectors * 3 * java.lang.Double.BYTES
+    val fileBytes = plan.stored.fold(0L)(_.bytes)
+    val first = if (plan.stored.isEmpty) "generate" else "load"
+    val made = numbers.map(make(plan, _)).persist(level)
+    val shifted = made.map(block => shift(block.clone(), plan.shift)).persist(level)
     try {
       job.clock.phase(first, Some(fileBytes + once), rows)(made.count())
       job.clock.phase("shift", Some(2 * once), rows)(shifted.count())
@@ -114,15 +114,15 @@ object Dataflow {
   }
 
   /** A block, read where there are files, else generated. */
-  private def make(asked: Plan, block: Long): Array[Double] =
-    asked.stored.fold(generate(asked, block)) { stored =>
-      stored.read(asked.first(block), asked.vectorsOf(block))
+  private def make(plan: Plan, block: Long): Array[Double] =
+    plan.stored.fold(generate(plan, block)) { stored =>
+      stored.read(plan.first(block), plan.vectorsOf(block))
     }
 
-  private[spark] def generate(asked: Plan, block: Long): Array[Double] = {
-    val key = Random.key(asked.seed, Stream)
-    val first = asked.first(block)
-    val vectors = new Array[Double](3 * asked.vectorsOf(block))
+  private[spark] def generate(plan: Plan, block: Long): Array[Double] = {
+    val key = Random.key(plan.seed, Stream)
+    val first = plan.first(block)
+    val vectors = new Array[Double](3 * plan.vectorsOf(block))
     var index = 0
     while (3 * index < vectors.length) {
       val word = Random.word(key, first + index)
@@ -159,11 +159,11 @@ object Dataflow {
   }
 
   /** All stages of a block, without a block. */
-  private[spark] def fused(asked: Plan, block: Long): Sums = {
-    val key = Random.key(asked.seed, Stream)
-    val first = asked.first(block)
-    val by = asked.shift
-    val count = asked.vectorsOf(block)
+  private[spark] def fused(plan: Plan, block: Long): Sums = {
+    val key = Random.key(plan.seed, Stream)
+    val first = plan.first(block)
+    val by = plan.shift
+    val count = plan.vectorsOf(block)
     var x, y, z = 0.0
     var index = 0
     while (index < count) {
@@ -178,17 +178,18 @@ object Dataflow {
 
   private def coordinate(word: Long): Double = (word & 0xfffff) * (125 / Units) - 1000.0
 
-  private def write(path: Path, asked: Plan, found: (Array[Sums], Total)): Unit = {
-    val (sums, total) = found
+  /** Writes the sums and means of each block, a line each, and those of all vectors. */
+  private def write(path: Path, plan: Plan, results: (Array[Sums], Total)): Unit = {
+    val (sums, total) = results
     val text = new StringBuilder(Header)
     for ((sum, block) <- sums.zipWithIndex)
-      appendLine(text, block.toString, asked.vectorsOf(block.toLong).toLong, sum.total.axes)
-    appendLine(text, "all", asked.vectors, total.axes)
+      appendLine(text, block.toString, plan.vectorsOf(block.toLong).toLong, sum.total.axes)
+    appendLine(text, "all", plan.vectors, total.axes)
     Files.write(path, text.toString.getBytes(US_ASCII))
     ()
   }
 
-  /** Appends a line: sums in units of 2^-16, then means as decimals. */
+  /** Appends a line: block, number of vectors, sums in units of 2^-16, means as decimals. */
   private def appendLine(
       text: StringBuilder,
       block: String,

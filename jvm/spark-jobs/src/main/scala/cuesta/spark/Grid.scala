@@ -28,16 +28,18 @@ object Grid {
   private val ExponentMin = -400
   private val SquareExponentMin = -900
 
-  /** The grid for so many points whose coordinates are at most `largest` on each axis. */
+  /** Chooses units for a number of points whose coordinates are at most `largest` on each axis. */
   def apply(points: Long, largest: Array[Double]): Grid = {
-    val counting = java.lang.Long.SIZE - java.lang.Long.numberOfLeadingZeros(points - 1)
-    val bits = math.min(62 - counting, BitsMax)
+    val countBits = java.lang.Long.SIZE - java.lang.Long.numberOfLeadingZeros(points - 1)
+    // Bits of a coordinate, so that the sum over all points is at most 2^62.
+    val bits = math.min(62 - countBits, BitsMax)
     val exponents = largest.map(exponentAbove(_, ExponentMin))
+    // Two coordinates differ by less than 2^(exponent + 1).
     val square = exponents.map(exponent => powerOfTwo(2 * exponent + 2)).sum
     Grid(
-      exponents.map(one => powerOfTwo(bits - one)),
-      powerOfTwo(bits - exponentAbove(square, SquareExponentMin)),
-      powerOfTwo(bits)
+      scales = exponents.map(exponent => powerOfTwo(bits - exponent)),
+      squareScale = powerOfTwo(bits - exponentAbove(square, SquareExponentMin)),
+      restScale = powerOfTwo(bits)
     )
   }
 

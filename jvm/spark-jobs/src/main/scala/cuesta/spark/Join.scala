@@ -24,7 +24,7 @@ object Join {
     def inputs: Seq[RDD[_]]
 
     /** Whether `joined` reads the inputs more than once. */
-    def rereads: Boolean
+    def rereadsInputs: Boolean
 
     /** A new join of the inputs, with a shuffle of its own. */
     def joined(): RDD[J]
@@ -56,7 +56,7 @@ object Join {
   /** Joins from what the options say is cached; what fills the cache is a phase of its own. */
   private def run[J](job: Job, program: Program[J], write: RDD[Match] => Unit): Unit = {
     val options = job.request.options
-    if (options.cachesInputs || (options.cache == "auto" && program.rereads))
+    if (options.cachesInputs || (options.cache == "auto" && program.rereadsInputs))
       program.inputs.foreach(_.persist(options.level))
     def joined(): RDD[J] = {
       val made = program.joined()

@@ -14,7 +14,7 @@ private[spark] final class RangeJoin(job: Job, left: GenePairs, right: GenePairs
   override def inputs: Seq[RDD[_]] = Seq(a, b)
 
   /** Sampling for the ranges reads both; uncached, the text would be read and parsed twice. */
-  override def rereads: Boolean = true
+  override def rereadsInputs: Boolean = true
 
   override def joined(): RDD[(Key, (Iterable[Int], Iterable[Int]))] =
     a.cogroup(b, new RangePartitioner(job.partitions, a.union(b)))

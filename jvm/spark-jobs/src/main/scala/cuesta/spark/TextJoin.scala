@@ -23,27 +23,31 @@ private[spark] final class TextJoin(job: Job, left: GenePairs, right: GenePairs)
     )
 
   private val index = job.request.int("score_index")
-  private val (kv1, kv2) = (keyed(left), keyed(right))
+  private val (keyedLeft, keyedRight) = (keyed(left), keyed(right))
 
-  override def inputs: Seq[RDD[_]] = Seq(kv1, kv2)
+  override def inputs: Seq[RDD[_]] = Seq(keyedLeft, keyedRight)
 
-  override def rereads: Boolean = false
+  override def rereadsInputs: Boolean = false
 
   override def joined(): RDD[TextJoin.Joined] =
-    job.request.partitions.fold(kv1.join(kv2))(kv1.join(kv2, _))
+    job.request.partitions match {
+      case Some(partitions) => keyedLeft.join(keyedRight, partitions)
+      case None => keyedLeft.join(keyedRight)
+    }
 
   override def finish(joined: => RDD[TextJoin.Joined], write: RDD[Match] => Unit): Unit = {
-    val rows = job.clock.phase("join", Some(left.bytes + right.bytes), Some(left.rowsKept)) {
-      val found = joined.flatMap { case ((gene1, gene2), ((cluster, a), (other, b))) =>
-        Option.when(cluster == other)((gene1.toInt, gene2.toInt, cluster.toInt) -> ((a, b)))
+    val (rows, rowsByGene) =
+      job.clock.phase("join", Some(left.bytes + right.bytes), Some(left.rowsKept)) {
+        val rows = joined.flatMap { case ((gene1, gene2), ((clusterA, a), (clusterB, b))) =>
+          Option.when(clusterA == clusterB)((gene1.toInt, gene2.toInt, clusterA.toInt) -> ((a, b)))
+        }
+        // Spark joins when the rows of each gene are counted; the ranges depend on these counts.
+        (rows, TextJoin.rowsByGene(rows))
       }
-      // Counting rows by gene is what makes Spark join, and what the ranges follow from.
-      (found, TextJoin.rowsByGene(found))
-    }
-    job.clock.phase("write", rows = Some(rows._2.values.sum)) {
-      val ranges = GeneRanges.of(rows._2, job.partitions)
-      val sorted = rows._1.repartitionAndSortWithinPartitions(ranges)
-      write(sorted.mapPartitions(TextJoin.once, preservesPartitioning = true))
+    job.clock.phase("write", rows = Some(rowsByGene.values.sum)) {
+      val ranges = GeneRanges.of(rowsByGene, job.partitions)
+      val sorted = rows.repartitionAndSortWithinPartitions(ranges)
+      write(sorted.mapPartitions(TextJoin.toMatches, preservesPartitioning = true))
     }
   }
 
@@ -70,8 +74,8 @@ private[spark] object TextJoin {
   private def added(counts: Map[Int, Long], gene: Int, rows: Long): Map[Int, Long] =
     counts.updated(gene, counts.getOrElse(gene, 0L) + rows)
 
-  /** Sorted rows as matches; refuses a key that comes twice. */
-  private def once(rows: Iterator[(Key, (Int, Int))]): Iterator[Match] = {
+  /** Converts sorted rows to matches. Errors: InputException for a key that occurs twice. */
+  private def toMatches(rows: Iterator[(Key, (Int, Int))]): Iterator[Match] = {
     var last: Option[(Key, (Int, Int))] = None
     rows.map { case row @ (key, (a, b)) =>
       for ((before, (beforeA, _)) <- last if before == key)
@@ -99,13 +103,14 @@ private[spark] final class GeneRanges(firsts: Array[Int]) extends Partitioner {
 
 private[spark] object GeneRanges {
 
-  /** About equally many rows a part; the rows of a gene stay together. */
+  /** Divides genes into ranges of about equally many rows; a gene is in one range. */
   def of(rowsByGene: Map[Int, Long], parts: Int): GeneRanges = {
     val genes = rowsByGene.toSeq.sorted
     val share = math.max(1L, (genes.map(_._2).sum + parts - 1) / parts)
-    val before = genes.scanLeft(0L)(_ + _._2)
-    val firsts = genes.zip(before).zip(0L +: before).collect {
-      case (((gene, _), rows), rowsBefore) if rows / share > rowsBefore / share => gene
+    val rowsBefore = genes.scanLeft(0L)(_ + _._2)
+    // A range begins where the number of rows before a gene reaches a multiple of `share`.
+    val firsts = genes.zip(rowsBefore).zip(0L +: rowsBefore).collect {
+      case (((gene, _), before), previous) if before / share > previous / share => gene
     }
     new GeneRanges(firsts.toArray)
   }
