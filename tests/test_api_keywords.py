@@ -156,6 +156,8 @@ def test_the_command_in_the_record_requests_the_same(case: Case) -> None:
         ({"repeat": 0}, "repeat is 0, give 1 to 1000"),
         ({"cold": "maybe"}, "cold is 'maybe', give "),
         ({"inputs": ()}, "scan takes at least 1 input "),
+        ({"genes": ["a", ["b"]]}, "genes is ['a', ['b']], give a path"),
+        ({"genes": {"a": "b" * 100}}, "genes is of type dict, give a path"),
         ({"inputs": (3,)}, "input 3 is no path; give text"),
     ],
 )

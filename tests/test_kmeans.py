@@ -234,6 +234,20 @@ def test_files_that_name_coordinates_differently_are_refused(
     assert last.endswith("give all files the same columns in the same order")
 
 
+def test_centres_that_name_coordinates_differently_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns of `--centres` in another order were taken by their position."""
+    (tmp_path / "points.csv").write_text("x,y\n1.5,2.5\n3.5,4.5\n9.5,9.5\n")
+    for names, code in (("y,x", 2), ("x,y", 0)):
+        (tmp_path / "centres.csv").write_text(f"{names}\n1.5,2.5\n9.5,9.5\n")
+        words = ["run", "kmeans", str(tmp_path / "points.csv"), "--clusters", "2"]
+        words += ["--centres", str(tmp_path / "centres.csv"), "-o", str(tmp_path / "a")]
+        assert call(words) == code
+        text = capsys.readouterr().err
+        assert ("name coordinate 1 differently" in text) == bool(code)
+
+
 def test_bad_parquet_is_reported_in_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -209,7 +209,7 @@ def test_tools_write_their_results_into_the_object() -> None:
     for gene, label in enumerate(data.var["module"].astype(int)):
         if label:
             assert abs(kme[gene, label - 1] - data.var["kme"].iloc[gene]) < 1e-9
-    assert set(data.uns["modules"]["traits"]["trait"]) == {"age", "sex=f", "sex=m"}
+    assert set(data.uns["modules"]["traits"]["trait"]) == {"age", "sex=m"}
     changed = cuesta.tl.threshold(data, copy=True, step=0.1, progress=False)
     assert len(changed.uns["threshold"]["powers"]) == 15
     assert "threshold" not in data.uns

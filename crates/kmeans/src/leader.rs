@@ -16,7 +16,7 @@ use crate::amounts::{self, Pass};
 use crate::answer::{self, Assignments, Iteration};
 use crate::kernel::{Grid, SquareSum};
 use crate::params::{KMeansParams, Precision};
-use crate::seeding;
+use crate::seeding::{self, LEAST};
 
 /// Leader of a run.
 pub struct Leader {
@@ -81,8 +81,19 @@ impl Leader {
     }
 
     /// Returns the grid for points with these largest coordinates.
-    pub fn grid(&self, largest: &[f64]) -> Grid {
-        Grid::new(self.points.count, largest)
+    ///
+    /// # Errors
+    /// `Input` where all coordinates are too small to be summed on a grid.
+    pub fn grid(&self, largest: &[f64]) -> Result<Grid> {
+        let all = largest.iter().fold(0.0f64, |before, value| before.max(*value));
+        if all > 0.0 && all < LEAST {
+            let text = format!(
+                "the largest coordinate is {all:e}, below {LEAST:e}; multiply all coordinates by a \
+                 power of ten"
+            );
+            return Err(Error::input("kmeans", text));
+        }
+        Ok(Grid::new(self.points.count, largest))
     }
 
     /// Moves the centres to the means of all points; returns true after the last iteration.
@@ -134,7 +145,7 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
     let params: KMeansParams = parameters(&request.parameters)?;
     let mut sentences: Vec<String> = Vec::new();
     let mut named: Option<(PathBuf, Vec<String>)> = None;
-    for file in points::list(&request.inputs)? {
+    for file in points::list(&request.inputs)?.into_iter().chain(params.centres.clone()) {
         // Parquet files are converted earlier.
         if !points::is_text(&file).unwrap_or(false) {
             continue;

@@ -36,7 +36,7 @@ pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     let mut all = share::share(&points, 0..points.count, params.dtype, &job)?;
     let (size_bytes, count) = (all.size_bytes(), points.count);
     let largest = timed(&mut response, "read", || Ok((all.read(progress)?, size_bytes, count)))?;
-    let grid = leader.grid(&largest);
+    let grid = leader.grid(&largest)?;
     let kind = if all.keeps() { "iteration" } else { "streamed iteration" };
     let mut done = false;
     while !done {

@@ -164,6 +164,9 @@ fn from_file(
 /// Largest coordinate whose square is a finite double.
 pub const LIMIT: f64 = 1e150;
 
+/// Least of the largest coordinates: far above the resolution of a `Grid`.
+pub const LEAST: f64 = 1e-100;
+
 /// Returns the largest coordinate of points of a precision.
 pub fn limit<T: Coordinate>() -> f64 {
     match T::ELEMENT {

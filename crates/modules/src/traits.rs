@@ -62,6 +62,13 @@ pub fn read(
     }
     let rows: Vec<Option<usize>> =
         samples.iter().map(|sample| row_of_sample.get(sample.as_str()).copied()).collect();
+    if let Some(sample) = samples.iter().find(|sample| **sample == table.header[0]) {
+        let text = format!(
+            "{shown} begins with sample {sample}, not with the names of its traits; add a first \
+             line such as sample, age"
+        );
+        return Err(Error::input(OPERATION, text));
+    }
     if rows.iter().all(Option::is_none) {
         return Err(Error::input(OPERATION, strangers(&shown, &table, samples)));
     }
@@ -76,27 +83,24 @@ pub fn read(
     let is_missing =
         |text: &str| MISSING.contains(&text) || missing.iter().any(|word| word == text);
     for (column, name) in table.header.iter().enumerate().skip(1) {
-        check_words(&shown, name, &table.rows, (column, &is_missing))?;
+        let present: Vec<&str> = table.rows.iter().map(|row| row[column].as_str()).collect();
+        let present: Vec<&str> = present.into_iter().filter(|text| !is_missing(text)).collect();
+        let has_commas = has_commas(&present, params.table.decimal);
+        check_thousands(&shown, name, &present, params.table.decimal)?;
+        check_words(&shown, name, &present, has_commas)?;
         let texts: Vec<Option<&str>> = rows
             .iter()
             .map(|row| row.map(|row| table.rows[row][column].as_str()).filter(|x| !is_missing(x)))
             .collect();
-        add(&mut traits, name, &texts, params.table.decimal);
+        add(&mut traits, name, &texts, has_commas);
     }
     Ok(traits)
 }
 
 /// Refuses a trait of numbers with a few words among them, which would be its levels.
-fn check_words(
-    shown: &str,
-    name: &str,
-    rows: &[Vec<String>],
-    (column, is_missing): (usize, &impl Fn(&str) -> bool),
-) -> Result<()> {
-    let present = || rows.iter().map(|row| row[column].as_str()).filter(|it| !is_missing(it));
-    let (words, count) = (present().filter(|it| number(it, true).is_none()), present().count());
-    let words: Vec<&str> = words.collect();
-    if words.is_empty() || 2 * words.len() >= count {
+fn check_words(shown: &str, name: &str, present: &[&str], has_commas: bool) -> Result<()> {
+    let words: Vec<&&str> = present.iter().filter(|it| number(it, has_commas).is_none()).collect();
+    if words.is_empty() || 2 * words.len() >= present.len() {
         return Ok(());
     }
     let text = format!(
@@ -105,6 +109,40 @@ fn check_words(
         words[0], words[0]
     );
     Err(Error::input(OPERATION, text))
+}
+
+/// Refuses a number such as `1,200`, which may be 1200 or 1.2, where nothing tells which.
+fn check_thousands(
+    shown: &str,
+    name: &str,
+    present: &[&str],
+    decimal: DecimalChoice,
+) -> Result<()> {
+    let is_grouped = |text: &str| {
+        let mut groups = text.trim_start_matches('-').split(',');
+        let first = groups.next().unwrap_or_default();
+        let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+        (1..=3).contains(&first.len())
+            && is_digits(first)
+            && !first.starts_with('0')
+            && groups.all(|group| group.len() == 3 && is_digits(group))
+    };
+    let mut with_comma = present.iter().filter(|text| text.contains(',')).peekable();
+    let Some(first) = with_comma.peek().copied() else { return Ok(()) };
+    if matches!(decimal, DecimalChoice::Comma) || !with_comma.all(|text| is_grouped(text)) {
+        return Ok(());
+    }
+    let text = format!(
+        "{shown} has {first:?} in the trait {name}, which may have a decimal comma or one between \
+         thousands; write it without, or give --decimal comma"
+    );
+    Err(Error::input(OPERATION, text))
+}
+
+/// Whether a comma is the decimal sign of numbers: where the user says so, and where none of them
+/// has a point. What is known of the matrix says nothing about the traits.
+fn has_commas(present: &[&str], decimal: DecimalChoice) -> bool {
+    matches!(decimal, DecimalChoice::Comma) || present.iter().all(|text| !text.contains('.'))
 }
 
 /// The finite number in a field, by a comma too where `has_commas`.
@@ -126,8 +164,8 @@ fn strangers(shown: &str, table: &Table, samples: &[String]) -> String {
     )
 }
 
-/// Adds a trait: its numbers, or a trait a level.
-fn add(traits: &mut Traits, name: &str, texts: &[Option<&str>], decimal: DecimalChoice) {
+/// Adds a trait: its numbers, or a trait a level, without the first of two.
+fn add(traits: &mut Traits, name: &str, texts: &[Option<&str>], has_commas: bool) {
     let mut leave_out = |reason| {
         traits.left_out.push(LeftOut { kind: "trait", name: name.to_owned(), reason });
     };
@@ -135,12 +173,6 @@ fn add(traits: &mut Traits, name: &str, texts: &[Option<&str>], decimal: Decimal
     if present.is_empty() {
         return leave_out("has no value");
     }
-    // A comma is no decimal sign only where the user says so, or other numbers have a point.
-    let has_commas = match decimal {
-        DecimalChoice::Comma => true,
-        DecimalChoice::Point => false,
-        DecimalChoice::Auto => present.iter().all(|text| !text.contains('.')),
-    };
     if present.iter().all(|text| number(text, has_commas).is_some()) {
         traits.names.push(name.to_owned());
         let value = |text: &Option<&str>| text.and_then(|text| number(text, has_commas));
@@ -154,10 +186,12 @@ fn add(traits: &mut Traits, name: &str, texts: &[Option<&str>], decimal: Decimal
     if levels.len() > LEVELS_MAX || levels.len() == present.len() && levels.len() > 2 {
         return leave_out("is text with too many levels");
     }
-    for level in levels {
+    // The first of two levels would be the other one negated, and count twice in q.
+    let first = usize::from(levels.len() == 2);
+    for level in &levels[first..] {
         traits.names.push(format!("{name}={level}"));
         let is_level =
-            |text: &Option<&str>| text.map_or(f64::NAN, |text| f64::from(u8::from(text == level)));
+            |text: &Option<&str>| text.map_or(f64::NAN, |text| f64::from(u8::from(text == *level)));
         traits.values.push(texts.iter().map(is_level).collect());
     }
 }
@@ -174,7 +208,9 @@ fn table(shown: &str, bytes: &[u8], params: &MatrixParams) -> Result<Table> {
     let Some((_, first)) = lines.next() else {
         return refuse("is empty; give a table of samples and traits".to_owned());
     };
-    let delimiter = params.table.delimiter.byte().unwrap_or_else(|| delimiter(first));
+    // The delimiter of the matrix may be another one.
+    let given = params.table.delimiter.byte().filter(|byte| first.as_bytes().contains(byte));
+    let delimiter = given.unwrap_or_else(|| delimiter(first));
     let split = |line: &str| -> Vec<String> {
         let fields = fields::fields(line.as_bytes(), delimiter).into_iter();
         fields.map(|field| String::from_utf8_lossy(fields::bare(field)).into_owned()).collect()
@@ -226,10 +262,10 @@ mod tests {
     #[test]
     fn traits_are_aligned_by_name_and_texts_are_levels() {
         let read = traits("id,age,sex,code\nd,4,m,w\nb,2.5,f,x\n\"a\",NA,f,y\nz,9,m,z\n").unwrap();
-        assert_eq!(read.names, ["age", "sex=f", "sex=m"]);
+        assert_eq!(read.names, ["age", "sex=m"]);
         assert!(read.values[0][0].is_nan() && read.values[0][2].is_nan());
         assert_eq!((read.values[0][1], read.values[0][3]), (2.5, 4.0));
-        assert_eq!((read.values[1][0], read.values[2][3]), (1.0, 1.0));
+        assert_eq!((read.values[1][1], read.values[1][3]), (0.0, 1.0));
         let names: Vec<_> = read.left_out.iter().map(|it| (it.kind, it.name.as_str())).collect();
         assert_eq!(names, [("sample", "c"), ("sample", "z"), ("trait", "code")]);
     }
@@ -244,6 +280,9 @@ mod tests {
             ("id\tage\na\t1\na\t2\n", "names sample a twice"),
             ("id\tage\na\t1\nb\tunknown\nc\t2\n", "has \"unknown\" in the trait age"),
             ("id\tage\nx\t1\ny\t2\n", "none of its 2 samples (x, y, ...)"),
+            ("a\t1\nb\t2\n", "begins with sample a"),
+            ("id;age\na;1,200\nb;900\n", "has \"1,200\" in the trait age"),
+            ("id;age\na;1,200\nb;2.5\nc;3.5\n", "has \"1,200\" in the trait age"),
         ] {
             let error = traits(text).unwrap_err().message();
             assert!(error.contains(expected), "{error}");
@@ -251,6 +290,7 @@ mod tests {
         let read = traits("# cohort 7\rid;age\ra;1,5\rb;null\rc;2\r").unwrap();
         assert_eq!((&read.names[..], read.values[0][0]), (&["age".to_owned()][..], 1.5));
         assert!(read.values[0][1].is_nan());
+        assert_eq!(traits("id;age\na;1,25\nb;2,500\n").unwrap().values[0][1], 2.5);
         let shorter = traits("age\theight\na\t1\t2\nb\t3\t4\n").unwrap();
         assert_eq!(shorter.names, ["age", "height"]);
     }

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from keyword import iskeyword
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ ONLY_TYPED = frozenset({
 })  # fmt: skip
 """Options of the command line alone: a call returns the record and logs by `logging`, the keywords
 `pairs` and `singles` replace -1, -2 and -s, and a loop over calls replaces a sheet of samples."""
+
+_SHOWN_CHARACTERS_MAX = 80
 
 Input = PathText | Answer | Any
 """An input of a workload: a path, the main file of an answer, or a matrix in memory."""
@@ -133,7 +136,14 @@ def _converted(keyword: str, option: Option, value: object) -> Any:
             return convert(value)
         return _of_kind(option, value)
     except (TypeError, ValueError):
-        raise InputError(f"{keyword} is {value!r}, give {_wanted(option)}") from None
+        raise InputError(f"{keyword} is {_shown(value)}, give {_wanted(option)}") from None
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message, the type alone of one that is long."""
+    text = repr(value)
+    is_short = len(text) <= _SHOWN_CHARACTERS_MAX and "\n" not in text
+    return text if is_short else f"of type {type(value).__name__}"
 
 
 def _of_kind(option: Option, value: object) -> Any:
@@ -148,11 +158,22 @@ def _of_kind(option: Option, value: object) -> Any:
     if option.kind is int and not option.name.startswith("parameter_"):
         return operator.index(value)  # type: ignore[arg-type]
     if option.kind is str and isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
+        return ",".join(str(_scalar(element)) for element in value)
+    return _scalar(value) if option.kind is str else value
+
+
+def _scalar(value: object) -> object:
+    """Return a text, number or path. Errors: `TypeError` for another value."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if not isinstance(value, str | Real):
+        raise TypeError
+    return value
 
 
 def _wanted(option: Option) -> str:
+    if option.metavar == "FILE":
+        return "a path"
     kinds = {bool: "True or False", int: "a whole number", Path: "a path"}
     return _WANTED.get(option.name) or kinds.get(option.kind, "text or a number")
 
@@ -162,7 +183,9 @@ def _input(value: object) -> str:
     if isinstance(value, Answer):
         value = value.files[0]
     if not isinstance(value, str | os.PathLike):
-        raise InputError(f"input {value!r} is no path; give text, a pathlib.Path or an answer")
+        raise InputError(
+            f"input {_shown(value)} is no path; give text, a pathlib.Path or an answer"
+        )
     return os.fspath(value)
 
 

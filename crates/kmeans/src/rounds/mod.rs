@@ -100,7 +100,7 @@ impl<'a> Tasks<'a> {
         let arrays = leader.arrays.clone();
         let plan = self.plan(ReadPoints { arrays: arrays.clone() });
         let read = self.run(RoundPlan { ceiling: Some(READ), ..plan }, response)?;
-        let grid = leader.grid(&read.largest);
+        let grid = leader.grid(&read.largest)?;
         let assign = |leader: &Leader, is_last| {
             let (largest, centres) = (read.largest.clone(), leader.centres.clone());
             self.plan(Assign { arrays: arrays.clone(), largest, centres, is_last })

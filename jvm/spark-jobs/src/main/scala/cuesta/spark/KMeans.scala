@@ -46,7 +46,14 @@ object KMeans {
           s"kmeans: --clusters is $k, there are only ${opened.count} points; give fewer clusters"
         )
       val kept = opened.copy(blocks = opened.blocks.persist(StorageLevel.MEMORY_AND_DISK))
-      (kept, Grid(kept.count, largest(kept)))
+      val coordinates = largest(kept)
+      val all = coordinates.maxOption.getOrElse(0.0)
+      if (all > 0 && all < Points.LargestMin)
+        throw new InputException(
+          s"kmeans: the largest coordinate is $all, below ${Points.LargestMin}; multiply all " +
+            "coordinates by a power of ten"
+        )
+      (kept, Grid(kept.count, coordinates))
     }
     val centres = job.clock.phase("seed")(Seeding.centres(job, points, k))
     var iterations = Vector.empty[Iteration]

@@ -21,6 +21,9 @@ object Points {
   private val BlockNumbers = 1 << 18
   private val CoordinateMax = 1e150
 
+  /** Least of the largest coordinates, far above the resolution of a [[Grid]]. */
+  val LargestMin = 1e-100
+
   def open(job: Job): Points = {
     val files = Inputs.behind(job, Operation, "files of points")
     if (files.isEmpty) throw new InputException(s"$Operation: no file; give points as .npy or text")
