@@ -54,6 +54,11 @@ pub(crate) fn number(value: f64) -> String {
     if value.is_nan() { "NA".to_owned() } else { format!("{value}") }
 }
 
+/// Writes a probability, a small one with an exponent.
+fn probability(value: f64) -> String {
+    if value > 0.0 && value < 1e-4 { format!("{value:e}") } else { number(value) }
+}
+
 /// Returns the files of the modules of genes, without those of powers and traits.
 pub fn of_modules(input: &ModulesInput, outcome: &Outcome) -> Vec<File> {
     vec![
@@ -167,8 +172,9 @@ pub fn powers(rows: &[PowerRow]) -> File {
 pub fn traits(names: &[String], associations: &[Association]) -> File {
     let mut text = "module\ttrait\tr\tp\tq\tn\n".to_owned();
     for row in associations {
-        let (name, values) = (&names[row.trait_number], [row.r, row.p, row.q].map(number));
-        let _ = writeln!(text, "{}\t{name}\t{}\t{}", row.module, values.join("\t"), row.n);
+        let name = &names[row.trait_number];
+        let values = [number(row.r), probability(row.p), probability(row.q)].join("\t");
+        let _ = writeln!(text, "{}\t{name}\t{values}\t{}", row.module, row.n);
     }
     (TRAITS_FILE, text)
 }

@@ -31,6 +31,9 @@ pub fn members(labels: &[u32]) -> Vec<Vec<usize>> {
     members
 }
 
+/// Sum of products, as a part of their sizes, below which rounding decides its sign.
+const CANCELLED: f64 = 1e-9;
+
 /// Computes the eigengene of each module with a gene, by label, 0 left out; on threads.
 ///
 /// # Errors
@@ -57,8 +60,8 @@ pub fn eigengenes(
     Ok(slots.iter().map(|slot| std::mem::take(&mut lock(slot).2)).collect())
 }
 
-/// Computes the first right singular vector of the standardised genes, with the sign of their mean,
-/// and the variance that it explains; `None` if no gene varies.
+/// Computes the first right singular vector of the standardised genes, with the sign of their mean (or
+/// [`direction`]), and the variance that it explains; `None` if no gene varies.
 pub fn eigengene(rows: &[&[f64]]) -> Option<(Vec<f64>, f64)> {
     let samples = rows.first()?.len();
     let complete = imputed(rows);
@@ -71,8 +74,7 @@ pub fn eigengene(rows: &[&[f64]]) -> Option<(Vec<f64>, f64)> {
         }
         product
     })?;
-    let along = scores.iter().map(|row| dot(row, &vector)).sum::<f64>();
-    if along < 0.0 {
+    if direction(scores.iter().map(|row| dot(row, &vector))) < 0.0 {
         vector.iter_mut().for_each(|value| *value = -*value);
     }
     let squares = scores.iter().map(|row| {
@@ -81,6 +83,18 @@ pub fn eigengene(rows: &[&[f64]]) -> Option<(Vec<f64>, f64)> {
     });
     let explained = squares.sum::<f64>() / scores.len() as f64;
     Some((vector, explained.clamp(0.0, 1.0)))
+}
+
+/// Returns a number with the sign of the sum of products of genes with a vector. Where they cancel
+/// each other out, such as of two genes that fall as the other rises, it is the first of them.
+fn direction(products: impl Iterator<Item = f64>) -> f64 {
+    let products: Vec<f64> = products.collect();
+    let (sum, size) = products.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+    if f64::abs(sum) > CANCELLED * size {
+        return sum;
+    }
+    let largest = products.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    products.into_iter().find(|x| x.abs() > CANCELLED * largest).unwrap_or(sum)
 }
 
 /// Returns a gene with mean 0 and variance 1 (n - 1), if it varies.

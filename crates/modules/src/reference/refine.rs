@@ -43,7 +43,8 @@ pub fn imputed(rows: &[&[f64]]) -> Vec<Vec<f64>> {
 pub type Module = (u32, Vec<f64>);
 
 /// Returns the eigengene of each label but 0: the first eigenvector of the Gram matrix of the
-/// standardised genes, with the sign of their mean. Genes that do not vary are left out.
+/// standardised genes, with the sign of their mean, or of the first where the mean is
+/// orthogonal. Genes that do not vary are left out.
 pub fn eigengenes(rows: &[&[f64]], labels: &[u32]) -> Vec<Module> {
     let modules: BTreeSet<u32> = labels.iter().copied().filter(|label| *label > 0).collect();
     let of_module = |label: u32| {
@@ -63,8 +64,15 @@ pub fn eigengenes(rows: &[&[f64]], labels: &[u32]) -> Vec<Module> {
         let gram = (0..samples).map(|i| (0..samples).map(|j| product(i, j)).collect()).collect();
         let all = eigenvectors(gram);
         let first = all.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default().1;
-        let along: f64 =
-            scores.iter().flat_map(|row| row.iter().zip(&first)).map(|(a, b)| a * b).sum();
+        let products: Vec<f64> =
+            scores.iter().map(|row| row.iter().zip(&first).map(|(a, b)| a * b).sum()).collect();
+        let sum: f64 = products.iter().sum();
+        let is_cancelled = sum.abs() <= 1e-9 * products.iter().map(|x| x.abs()).sum::<f64>();
+        let along = if is_cancelled {
+            *products.iter().find(|x| x.abs() > 1e-9).unwrap_or(&sum)
+        } else {
+            sum
+        };
         (label, first.iter().map(|value| if along < 0.0 { -value } else { *value }).collect())
     };
     modules.into_iter().map(of_module).collect()

@@ -114,11 +114,18 @@ pub fn is_eigengene(rows: &[&[f64]], vector: &[f64]) -> bool {
         other.iter_mut().for_each(|value| *value /= length);
         largest = dot(&other, &apply(&other));
     }
-    let along: f64 = scores.iter().map(|row| dot(row, vector)).sum();
+    let parts: Vec<f64> = scores.iter().map(|row| dot(row, vector)).collect();
+    let (along, sizes): (f64, f64) = (parts.iter().sum(), parts.iter().map(|x| x.abs()).sum());
+    let most = parts.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let is_forward = match along.abs() > 1e-9 * sizes {
+        true => along > -1e-9 * value,
+        // The mean is orthogonal to it: the first gene that is not decides.
+        false => parts.iter().find(|x| x.abs() > 1e-9 * most).is_none_or(|first| *first > 0.0),
+    };
     (dot(vector, vector) - 1.0).abs() < 1e-9
         && residual.sqrt() <= 1e-6 * value
         && largest <= value * (1.0 + 1e-9)
-        && along >= -1e-9 * value
+        && is_forward
 }
 
 fn z_scores(row: &[f64]) -> Option<Vec<f64>> {
