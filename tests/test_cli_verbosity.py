@@ -108,6 +108,18 @@ def test_an_error_is_in_the_log_file(pairs: Path) -> None:
     assert "absent.txt" in Path("log").read_text().splitlines()[-1]
 
 
+def test_a_log_on_a_full_disk_ends_and_the_command_goes_on(
+    pairs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ended a verified run with stack traces of `logging` and exit code 1."""
+    words = ["--log-file", "/dev/full", "run", "scan", str(pairs), "-o", "answer"]
+    assert call(words) == 0
+    assert Path("answer/run.json").is_file()
+    text = capsys.readouterr().err
+    assert text.count("cuesta: --log-file /dev/full: no space left on device; free some space") == 1
+    assert "Traceback" not in text
+
+
 @pytest.mark.parametrize("place", ["one.txt", "answer/log"])
 def test_an_input_and_a_place_in_an_answer_are_no_log_file(
     place: str, pairs: Path, capsys: pytest.CaptureFixture[str]

@@ -15,6 +15,7 @@ pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
 from cuesta.engines import get_engine
+from cuesta.engines.spark.failures import is_interrupted
 from cuesta.native import native_module
 from cuesta.processes import descendants
 from labkit import names
@@ -77,6 +78,32 @@ def test_a_stopped_run_takes_its_jvm_along(
     assert not any(tmp_path.iterdir())
 
 
+def test_ctrl_c_of_a_terminal_is_no_failure_of_spark(pairs: Path, tmp_path: Path) -> None:
+    """Ctrl-C reaches Spark's workers too: their end replaced that of the run, `Broken pipe`, and
+    `ERROR:root:KeyboardInterrupt` of Py4J stood before it.
+    """
+    process, started = running("run", pairs, tmp_path)
+    os.killpg(process.pid, signal.SIGINT)
+    _, text = process.communicate(timeout=HANG_SECONDS)
+    assert (process.returncode, text.splitlines()[-1]) == ENDINGS[signal.SIGINT]
+    assert not any(word in text for word in ("Traceback", "ERROR"))
+    wait_for(lambda: not any(map(alive, started)))
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_error_that_replaces_ctrl_c_is_recognised() -> None:
+    def clean_up() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("java.io.IOException: Broken pipe")
+
+    with pytest.raises(RuntimeError) as raised:
+        clean_up()
+    assert is_interrupted(raised.value)
+    assert not is_interrupted(RuntimeError("java.io.IOException: Broken pipe"))
+
+
 def test_a_jvm_that_dies_is_reported_in_a_single_line_and_leaves_its_log(
     pairs: Path, tmp_path: Path
 ) -> None:
@@ -118,7 +145,10 @@ def running(
     engine = ["--engines" if command == "compare" else "--engine", "spark"]
     words = [command, "degrees", str(pairs), *engine, "--repeat", "1000", *SMALL, *more]
     process = subprocess.Popen(
-        [*COMMAND, *words, "-o", str(folder / "out")], stderr=subprocess.PIPE, text=True
+        [*COMMAND, *words, "-o", str(folder / "out")],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert process.stderr
     for line in process.stderr:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from cuesta.api.console import Console, utc_now
 from cuesta.api.progress import make_observer
 from cuesta.api.verbosity import NORMAL, Verbosity, choose, current
-from cuesta.errors import InputError
+from cuesta.errors import InputError, in_words
 from cuesta.lab.observer import Observer, Silent
 from cuesta.untrusted import single_line
 
@@ -148,9 +148,26 @@ def _handler(file: str) -> logging.Handler:
     import logging
     import time
 
+    class LogFile(logging.FileHandler):
+        """A log that ends with one line on standard error where it cannot be written any more."""
+
+        def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+            error = sys.exc_info()[1]
+            if not isinstance(error, OSError):
+                super().handleError(record)
+                return
+            logging.getLogger(_LOGGER).removeHandler(self)
+            text = f"{_LOG_FILE} {file}: {in_words(error)}; the log ends here, the command goes on"
+            with suppress(OSError):
+                print(f"cuesta: {text}", file=sys.stderr)
+
+        def close(self) -> None:
+            with suppress(OSError):
+                super().close()
+
     _check_log(file)
     try:
-        handler = logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")
+        handler = LogFile(file, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"{_LOG_FILE} {file}: {reason}; name a file that you can write") from None

@@ -60,8 +60,8 @@ pub fn eigengenes(
     Ok(slots.iter().map(|slot| std::mem::take(&mut lock(slot).2)).collect())
 }
 
-/// Computes the first right singular vector of the standardised genes, with the sign of their mean (or
-/// [`direction`]), and the variance that it explains; `None` if no gene varies.
+/// Computes the first right singular vector of the standardised genes, with the sign of their mean
+/// or as [`direction`] says, and the variance that it explains; `None` if no gene varies.
 pub fn eigengene(rows: &[&[f64]]) -> Option<(Vec<f64>, f64)> {
     let samples = rows.first()?.len();
     let complete = imputed(rows);

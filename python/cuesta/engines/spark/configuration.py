@@ -71,7 +71,8 @@ def configured(settings: Settings, folder: Path, events: Path) -> dict[str, str]
             f"{folder}: Spark takes a comma in it for two folders; give another --scratch"
         )
     # Quoted, since the path may have spaces.
-    java_options = shlex.quote(f"-XX:ErrorFile={folder}/java-crash.log")
+    words = (f"-XX:ErrorFile={folder}/java-crash.log", f"-Djava.io.tmpdir={folder}")
+    java_options = shlex.join(words)
     if not has_name():
         # The JVM takes the home from the account database; without it Ivy's folder is `?/.ivy2`.
         java_options += " " + shlex.quote(f"-Duser.home={folder}")

@@ -151,11 +151,15 @@ class SparkEngine(Engine):
             return self._with_short_errors(session, work)
 
     def _with_short_errors(self, session: Session, work: Callable[[], T]) -> T:
-        from cuesta.engines.spark.failures import is_cut_off, to_cuesta_error
+        from cuesta.engines.spark.failures import is_cut_off, is_interrupted, to_cuesta_error
 
         try:
             return work()
         except Exception as error:
+            if is_interrupted(error):
+                self._held.session = None
+                session.kill()
+                raise KeyboardInterrupt from None
             if isinstance(error, (CuestaError, OSError)) and not is_cut_off(error):
                 raise
             shared = not session.settings.options.is_local

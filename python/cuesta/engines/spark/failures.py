@@ -62,6 +62,14 @@ def engine_error(error: Exception, what: str, log: Path | None) -> EngineError:
     return EngineError(f"engine spark: {description}{site.remark(site.SPARK)}{place}")
 
 
+def is_interrupted(error: BaseException) -> bool:
+    """Whether an error replaced that of Ctrl-C, which PySpark's own cleaning up may do."""
+    before: BaseException | None = error
+    while before is not None and not isinstance(before, KeyboardInterrupt):
+        before = before.__context__
+    return before is not None
+
+
 def is_cut_off(error: Exception) -> bool:
     """Whether the JVM has died, between two calls or during one.
 

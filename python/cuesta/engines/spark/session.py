@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import types
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from cuesta.engines import site
 from cuesta.engines.spark import archive, executor, first_task, launch, masters, sockets
 from cuesta.engines.spark.configuration import configured, without_secrets
 from cuesta.engines.spark.eventlog import EventLog, facts, stages
-from cuesta.engines.spark.failures import engine_error
+from cuesta.engines.spark.failures import engine_error, is_interrupted
 from cuesta.engines.spark.java import HOW_TO_GET, find_java
 from cuesta.engines.spark.losses import losses
 from cuesta.engines.spark.options import Settings
@@ -202,14 +203,18 @@ def start(settings: Settings, places: Places, java_words: Sequence[str] = ()) ->
     began = time.time()
     started: Session | None = None
     try:
-        started = _start(settings, places, java_words)
-        if not settings.jar:
-            with _timed(started.start_seconds, "workers"):
-                _greet(started)
-            first_task.write_times(started.spark, began)
+        # Py4J also logs the errors that it raises, and Ctrl-C.
+        with quiet():
+            started = _start(settings, places, java_words)
+            if not settings.jar:
+                with _timed(started.start_seconds, "workers"):
+                    _greet(started)
+                first_task.write_times(started.spark, began)
     except BaseException as error:
         start_error: BaseException = error
-        if isinstance(error, Exception) and not isinstance(error, CuestaError):
+        if is_interrupted(error):
+            start_error = KeyboardInterrupt()
+        elif isinstance(error, Exception) and not isinstance(error, CuestaError):
             what = f"Spark does not start at {settings.options.master}"
             start_error = engine_error(error, what, _keep_log(places))
         if started:
@@ -271,7 +276,7 @@ def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Ses
     with log.open("ab") as sink, with_environment(variables), _timed(start_seconds, "jvm"):
         piped = {"stdout": sink, "stderr": subprocess.STDOUT, "cwd": str(places.folder)}
         gateway = launch_gateway(public, piped)  # type: ignore[no-untyped-call]
-    with _restored_interrupts(), warnings.catch_warnings():
+    with _own_interrupts(), warnings.catch_warnings():
         # PySpark looks for pandas wherever it is installed and comments on its version.
         warnings.simplefilter("ignore", FutureWarning)
         with _timed(start_seconds, "context"):
@@ -332,16 +337,19 @@ def _keep_log(places: Places) -> Path | None:
 
 
 @contextlib.contextmanager
-def _restored_interrupts() -> Iterator[None]:
-    """Restore the handler of Ctrl-C: PySpark sets one that waits for the JVM to answer."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.getsignal(signal.SIGINT)
+def _own_interrupts() -> Iterator[None]:
+    """Keep the handler of Ctrl-C: PySpark sets one that waits for a JVM which may never answer."""
+    from pyspark.core import context
+
+    # Its code sets the handler by the name `signal` of its module.
+    names = vars(context)
+    real, silent = names["signal"], types.SimpleNamespace(SIGINT=signal.SIGINT)
+    silent.signal = lambda *_: None
+    names["signal"] = silent
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        names["signal"] = real
 
 
 @contextlib.contextmanager
