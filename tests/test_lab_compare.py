@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -81,6 +82,14 @@ def test_a_bug_in_an_engine_is_reported_in_a_single_line(tmp_path: Path) -> None
 
     with pytest.raises(Defect, match="report it: ZeroDivisionError: division by zero"):
         compare([CopyEngine(before=fail)], scan_trial(tmp_path), plan(tmp_path))
+
+
+def test_a_full_disk_in_a_child_is_no_defect() -> None:
+    def fill() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(InputError, match="the folder of -o: the disk is full; free some space"):
+        run_in_child("one", fill)
 
 
 def test_an_engine_that_is_killed_is_an_error_that_names_the_signal(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import re
 
 _OF_MPI = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
 _OF_PMIX = "PMIX_RANK"
+_OF_HYDRA = "PMI_FD"
+"""Variable with the descriptor by which MPICH's launcher answers."""
 _TASKS = "SLURM_STEP_NUM_TASKS"
 """Variable with the number of tasks that `srun` sets for each task, next to its rank."""
 _ON_THIS_NODE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
@@ -32,6 +34,28 @@ def is_inside() -> bool:
 def is_of_mpirun() -> bool:
     """Whether the starter of this process starts only programs with MPI, or declares MPI."""
     return any(_variable(rank) and _variable(size) for rank, size in _OF_MPI)
+
+
+def stale() -> str:
+    """The variable of an MPI launcher that is not there any more; empty where it may be.
+
+    MPI ends a process with such a variable while it starts, without an error to catch.
+    """
+    has_server = any(name.startswith("PMIX_SERVER_") for name in os.environ)
+    if _variable(_OF_PMIX) and not has_server and not is_of_mpirun():
+        return _OF_PMIX
+    descriptor = _variable(_OF_HYDRA)
+    if descriptor and not (descriptor.isdecimal() and _is_open(int(descriptor))):
+        return _OF_HYDRA
+    return ""
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def rank() -> int:

@@ -66,6 +66,30 @@ def test_a_rank_is_what_a_launcher_of_mpi_has_started(
     assert (ranks.is_inside(), ranks.rank(), ranks.on_this_node(6)) == (inside, rank, here)
 
 
+@pytest.mark.parametrize(
+    ("variables", "stale"),
+    [
+        ({}, ""),
+        (SHELL | {"PMIX_SERVER_URI41": "a"}, ""),
+        (OPEN_MPI, ""),
+        (MPICH, ""),
+        (MPICH | {"PMI_FD": "1"}, ""),
+        ({"PMIX_RANK": "0"}, "PMIX_RANK"),
+        (MPICH | {"PMI_FD": "9999"}, "PMI_FD"),
+        (MPICH | {"PMI_FD": "none"}, "PMI_FD"),
+    ],
+    ids=str,
+)
+def test_variables_of_a_launcher_that_has_ended_are_named(
+    variables: dict[str, str], stale: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in os.environ.keys() - without_launcher().keys():
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert ranks.stale() == stale
+
+
 SERVED = 7
 COMMAND = f"""
 from cuesta.cli.app import main

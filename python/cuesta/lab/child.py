@@ -15,7 +15,15 @@ from typing import Any
 
 import cuesta.errors
 from cuesta.engines import NEVER_FORKED
-from cuesta.errors import CuestaError, Defect, EngineError, InputError, death, is_defect
+from cuesta.errors import (
+    CuestaError,
+    Defect,
+    EngineError,
+    InputError,
+    death,
+    disk_error,
+    is_defect,
+)
 from cuesta.processes import die_with_parent
 
 STOP_SECONDS = 10.0
@@ -110,6 +118,8 @@ def _child(
         work()
     except CuestaError as error:
         sender.send((type(error).__name__, str(error)))
+    except OSError as error:
+        sender.send((InputError.__name__, str(disk_error(error, "the folder of -o"))))
     except KeyboardInterrupt:
         pass
     except BaseException as error:

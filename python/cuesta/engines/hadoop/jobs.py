@@ -87,7 +87,7 @@ class Jobs:
             self.close()
             raise EngineError(
                 f"engine hadoop: its JVM says {word!r} when it starts; see whether `java` prints "
-                "that by itself"
+                f"that by itself{site.remark(site.HADOOP)}"
             )
 
     def run(self, settings: Path, report: Callable[[float], None]) -> Mapping[str, int]:

@@ -12,7 +12,8 @@ from cuesta.errors import InputError
 
 
 def size() -> int:
-    """Return the number of ranks."""
+    """Return the number of ranks. Errors: `InputError` for variables of a launcher that ended."""
+    _check_launcher()
     from mpi4py import MPI
 
     count: int = MPI.COMM_WORLD.size
@@ -22,6 +23,15 @@ def size() -> int:
 def on_this_node() -> int:
     """Return the number of ranks on this node by the launcher's variables; else of all ranks."""
     return ranks.on_this_node(size())
+
+
+def _check_launcher() -> None:
+    name = ranks.stale()
+    if name:
+        raise InputError(
+            f"mpi: {name} is set, and the launcher that sets it is not there; unset {name}, or "
+            "start this by mpirun"
+        )
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
@@ -36,6 +46,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
 def close() -> None:
     """End the other ranks; called on rank 0."""
+    if ranks.stale():
+        return
     from mpi4py import MPI
 
     MPI.COMM_WORLD.bcast(None)
@@ -46,6 +58,7 @@ def serve() -> int:
 
     Errors: `InputError` where this process is alone, so that no rank 0 does the work.
     """
+    _check_launcher()
     from mpi4py import MPI
 
     from cuesta.engines.mpi import rank as program
