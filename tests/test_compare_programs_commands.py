@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ def test_variables_have_the_values_of_placeholders(tmp_path: Path) -> None:
         "CUESTA_HERE": str(tmp_path),
         "CUESTA_THREADS": "2",
         "CUESTA_MEMORY": "64",
+        "CUESTA_PYTHON": sys.executable,
     }
 
 

@@ -22,11 +22,12 @@ With a WORKLOAD, run it on several --engines. With --command, run any programs, 
 folder of its own, one after the other in a drawn order, compare the answers that they write, and
 time those whose answer is equal. No shell reads a command; sh -c '...' is one.
 
-In a command {input}, {answer}, {here}, {threads} and {memory} stand for the absolute paths of
---input, of the answer to write and of the folder where you are, the cores and the bytes of memory;
-the variables $CUESTA_INPUT, $CUESTA_ANSWER and so on have the same values. A relative word with a
-dot or a slash that names a file or folder where you are becomes its absolute path; all other words
-remain as they are, so a relative output is in the program's own folder.
+In a command {input}, {answer}, {here}, {threads}, {memory} and {python} stand for the absolute
+paths of --input, of the answer to write and of the folder where you are, the cores, the bytes of
+memory, and the Python that runs Cuesta; the variables $CUESTA_INPUT, $CUESTA_ANSWER and so on have
+the same values. A relative word with a dot or a slash that names a file or folder where you are
+becomes its absolute path; all other words remain as they are, so a relative output is in the
+program's own folder.
 
 Exit code: 0 all answers are equal, 1 an answer differs, 2 bad arguments, 3 a program failed.
 """

@@ -9,17 +9,20 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuesta.errors import InputError
 
-PLACEHOLDERS = ("input", "answer", "here", "threads", "memory")
+PLACEHOLDERS = ("input", "answer", "here", "threads", "memory", "python")
 """Names between braces that stand for a path or a number in the words of a command."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
-_PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}|\{([A-Za-z_]+)\}")
+_PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_.-]*)\}\}|\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
+_SIGN = re.compile(r"[.-]")
+"""Signs of names that no variable has."""
 _SHELL_SIGNS = "|&;<>`"
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish"))
 _RESERVED = frozenset(("programs.json", "report.html", "compare.json", "run.json"))
@@ -27,18 +30,23 @@ _RESERVED = frozenset(("programs.json", "report.html", "compare.json", "run.json
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A named command: its text as given, and its words with placeholders."""
+    """A named command: its text as given, and its words with placeholders.
+
+    `where` names the option or the setting that gave it, for errors.
+    """
 
     name: str
     text: str
     words: tuple[str, ...]
+    where: str = "--command"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
     """Values of the placeholders for a run; `here` is the folder of the caller.
 
-    `answer` and `input` are empty where a run has none.
+    `answer` and `input` are empty where a run has none. `further_inputs` are `{input2}` and so on;
+    `levels` are values of placeholders that the caller adds, such as the factors of a study.
     """
 
     here: Path
@@ -46,15 +54,20 @@ class Values:
     answer: str
     threads: int
     memory_bytes: int
+    further_inputs: tuple[str, ...] = ()
+    levels: Mapping[str, str] = field(default_factory=dict)
 
     def texts(self) -> dict[str, str]:
-        """The value of each placeholder."""
+        """The value of each placeholder, without those of `levels`."""
+        further = enumerate(self.further_inputs, 2)
         return {
             "input": self.input,
             "answer": self.answer,
             "here": str(self.here),
             "threads": str(self.threads),
             "memory": str(self.memory_bytes),
+            "python": sys.executable,
+            **{f"input{number}": path for number, path in further},
         }
 
 
@@ -81,8 +94,13 @@ def parse(arguments: Sequence[str]) -> tuple[Program, ...]:
             )
         if name.lower() in {known.lower() for known in programs}:
             raise InputError(f"--command: two programs are called {name!r}; give each another name")
-        programs[name] = Program(name=name, text=text.strip(), words=_split(name, text))
+        programs[name] = to_program(name, text, f"--command {name}")
     return tuple(programs.values())
+
+
+def to_program(name: str, text: str, where: str) -> Program:
+    """Split the text of a command into words. Errors: `InputError` that names `where` it is."""
+    return Program(name=name, text=text.strip(), words=_split(where, text), where=where)
 
 
 def check(program: Program, *, has_input: bool, has_answer: bool) -> None:
@@ -91,15 +109,23 @@ def check(program: Program, *, has_input: bool, has_answer: bool) -> None:
         "input": "" if has_input else "no --input was given; add --input FILE",
         "answer": "" if has_answer else "the answer is what the program prints (--answer -)",
     }
+    check_placeholders(program, {**dict.fromkeys(PLACEHOLDERS, ""), **missing})
+
+
+def check_placeholders(program: Program, missing: Mapping[str, str]) -> None:
+    """Refuse placeholders that are not known, or that have no value; `missing` says why by name.
+
+    Errors: `InputError`.
+    """
     for name in uses(program):
-        if name not in PLACEHOLDERS:
-            known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+        if name not in missing:
+            known = ", ".join(f"{{{each}}}" for each in missing)
             raise InputError(
-                f"--command {program.name}: {{{name}}} is none of {known}; write {{{{{name}}}}} "
+                f"{program.where}: {{{name}}} is none of {known}; write {{{{{name}}}}} "
                 "for these characters themselves"
             )
-        if missing.get(name):
-            raise InputError(f"--command {program.name}: {{{name}}} has no value: {missing[name]}")
+        if missing[name]:
+            raise InputError(f"{program.where}: {{{name}}} has no value: {missing[name]}")
 
 
 def uses(program: Program) -> list[str]:
@@ -114,7 +140,7 @@ def words_of(program: Program, values: Values, answer_name: str) -> Words:
     a dot or a slash in it and names a file or folder there; `.` and the name of the answer belong
     to the folder of the run. The first word is resolved where it has a slash.
     """
-    texts = values.texts()
+    texts = {**values.levels, **values.texts()}
     resolved: dict[str, str] = {}
     words = []
     for index, word in enumerate(program.words):
@@ -131,7 +157,11 @@ def words_of(program: Program, values: Values, answer_name: str) -> Words:
 def environment(values: Values) -> dict[str, str]:
     """Variables that a command has besides those of the caller."""
     texts = {f"CUESTA_{name.upper()}": text for name, text in values.texts().items()}
-    return {name: text for name, text in texts.items() if text}
+    levels = {
+        f"CUESTA_FACTOR_{_SIGN.sub('_', name).upper()}": text
+        for name, text in values.levels.items()
+    }
+    return {name: text for name, text in {**texts, **levels}.items() if text}
 
 
 def _value(match: re.Match[str], texts: Mapping[str, str]) -> str:
@@ -153,35 +183,35 @@ def _resolved(word: str, here: Path, answer_name: str) -> str:
     return f"{option}{equals}{os.path.normpath(target)}" if exists else word
 
 
-def _split(name: str, text: str) -> tuple[str, ...]:
+def _split(where: str, text: str) -> tuple[str, ...]:
     if "\0" in text:
-        raise InputError(f"--command {name}: it has a zero byte; leave it out")
+        raise InputError(f"{where}: it has a zero byte; leave it out")
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
         reason = str(error).lower()
-        raise InputError(f"--command {name}: {reason} in {text!r}; close the quote") from None
+        raise InputError(f"{where}: {reason} in {text!r}; close the quote") from None
     if not words or not words[0]:
-        raise InputError(f"--command {name}: it has no word; name a program")
+        raise InputError(f"{where}: it has no word; name a program")
     sign = _shell_sign(text)
     if sign:
         raise InputError(
-            f"--command {name}: {sign!r} is for a shell, and none reads this command; write "
-            f'{name}="sh -c \'...\'", with "$CUESTA_INPUT" and "$CUESTA_ANSWER" in it'
+            f"{where}: {sign!r} is for a shell, and none reads this command; write "
+            f'"sh -c \'...\'", with "$CUESTA_INPUT" and "$CUESTA_ANSWER" in it'
         )
     if Path(words[0]).name in _SHELLS and any(
         " " in word and _PLACEHOLDER.search(word) and "CUESTA_" not in word for word in words
     ):
-        _check_quoted(name, words)
+        _check_quoted(where, words)
     return words
 
 
-def _check_quoted(name: str, words: Sequence[str]) -> None:
+def _check_quoted(where: str, words: Sequence[str]) -> None:
     """Refuse a placeholder in a script of a shell where a path with a space would be two words."""
     here = str(Path.cwd())
     if re.search(r"[^\w./+-]", here, re.ASCII):
         raise InputError(
-            f"--command {name}: this folder's path has characters that a shell would read; write "
+            f"{where}: this folder's path has characters that a shell would read; write "
             f'"$CUESTA_INPUT" and "$CUESTA_ANSWER" in {words[0]}\'s script'
         )
 

@@ -5,29 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pickle
 import random
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from cuesta import machine, removal
 from cuesta.lab import inputs, leftovers
-from cuesta.lab.child import run_in_child
 from cuesta.lab.folder import AnswerFolder
 from cuesta.lab.observer import Observer, Silent
 from cuesta.native import native_module
-from cuesta.programs import judging, record, sizes, tree, verdicts
-from cuesta.programs.commands import Program, Values, environment, words_of
-from cuesta.programs.output import LIMIT_BYTES
+from cuesta.programs import execution, judging, record, sizes
+from cuesta.programs.commands import Program, Values
+from cuesta.programs.execution import Place, Step
 from cuesta.programs.plan import ProgramsPlan, check_plan
 from cuesta.programs.verdicts import Case
-
-PRINTED_MAX_BYTES = 64 << 30
-"""Most bytes of an answer that a program prints."""
-ENTRIES_MAX = 10_000
-"""Most entries of the caller's folder that are looked at for changes."""
 
 Record = dict[str, object]
 
@@ -53,15 +45,6 @@ def compare_programs(
         for sentence in folder.finish():
             observer.note(sentence)
     return result
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Place:
-    """Folders of a run: of the program, of its temporary files, and of its output."""
-
-    folder: Path
-    temporary: Path
-    output: Path
 
 
 class _Comparison:
@@ -160,49 +143,29 @@ class _Comparison:
         for case in cases:
             self._tidy(case, number)
 
-    def _run(self, case: Case, place: _Place) -> bool:
+    def _run(self, case: Case, place: Place) -> bool:
         """Make a run; return whether there may be an answer."""
         plan = self._plan
-        input_path = self._inputs[case.size]
         values = Values(
             here=plan.here,
-            input=str(input_path or ""),
+            input=str(self._inputs[case.size] or ""),
             answer="" if plan.is_printed else str(place.folder / plan.answer_name),
             threads=len(self._cores),
             memory_bytes=plan.memory_bytes,
         )
-        words = words_of(self._programs[case.name], values, plan.answer_name)
-        case.words, case.resolved = words.words, words.resolved
-        request = tree.Request(
-            words=words.words,
-            folder=place.folder,
-            output=place.output,
-            environment={**environment(values), "TMPDIR": str(place.temporary)},
+        step = Step(
+            program=self._programs[case.name],
+            values=values,
+            answer=plan.answer_name,
+            is_printed=plan.is_printed,
             cores=self._cores,
-            memory_bytes=plan.memory_bytes,
             time_limit_seconds=plan.time_limit_seconds,
-            stdout_limit_bytes=PRINTED_MAX_BYTES if plan.is_printed else LIMIT_BYTES,
+            cache=plan.cache,
         )
-        if input_path and plan.cache == inputs.CACHE_INPUT_DROPPED:
-            inputs.drop_cached([str(input_path)], plan.cache)
-        elif plan.cache == inputs.CACHE_MACHINE_DROPPED:
-            inputs.drop_cached([], plan.cache)
-        before = _entries(plan.here)
-        ended = _run_in_child(request, self._folder.scratch / "ended")
-        case.runs.append(ended)
-        for name in _changes(before, _entries(plan.here)):
-            case.remarks[f"{name}, in the folder where you are, changed while it ran"] = None
-        verdicts.remark(case, ended)
-        return verdicts.judge_end(case, ended, plan.time_limit_seconds, plan.memory_bytes)
+        return execution.run(step, case, place)
 
-    def _place(self, case: Case, number: int) -> _Place:
-        size = case.size.replace("/", "-of-")
-        root = self._folder.scratch / "runs" / f"{case.name}-{size}-{number}"
-        place = _Place(folder=root / "run", temporary=root / "temporary", output=root / "output")
-        for path in (place.folder, place.temporary, place.output):
-            path.mkdir(parents=True)
-        (place.folder / self._plan.answer_name).parent.mkdir(parents=True, exist_ok=True)
-        return place
+    def _place(self, case: Case, number: int) -> Place:
+        return execution.make_place(self._root(case, number), self._plan.answer_name)
 
     def _root(self, case: Case, number: int) -> Path:
         size = case.size.replace("/", "-of-")
@@ -234,18 +197,6 @@ class _Comparison:
                     _move(file, target / self._plan.answer_name / file.relative_to(answer))
 
 
-def _run_in_child(request: tree.Request, file: Path) -> tree.Ended:
-    """Run a program below a process of its own, which ends with all that the program started."""
-
-    def work() -> None:
-        file.write_bytes(pickle.dumps(tree.run(request)))
-
-    run_in_child(f"program {request.words[0]}", work)
-    ended: tree.Ended = pickle.loads(file.read_bytes())
-    file.unlink()
-    return ended
-
-
 def _move(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -260,25 +211,3 @@ def _read(path: Path) -> None:
         with file.open("rb") as stream:
             while stream.read(1 << 22):
                 pass
-
-
-def _entries(folder: Path) -> dict[str, tuple[int, int]]:
-    """Sizes and times of the files in a folder, and the names of folders in it."""
-    entries: dict[str, tuple[int, int]] = {}
-    with contextlib.suppress(OSError), os.scandir(folder) as scan:
-        for entry in scan:
-            with contextlib.suppress(OSError):
-                facts = entry.stat(follow_symlinks=False)
-                is_folder = entry.is_dir(follow_symlinks=False)
-                entries[entry.name] = (0, 0) if is_folder else (facts.st_size, facts.st_mtime_ns)
-            if len(entries) >= ENTRIES_MAX:
-                break
-    return entries
-
-
-def _changes(
-    before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
-) -> list[str]:
-    """Names of files that are new, removed or changed."""
-    names = sorted(before.keys() | after.keys())
-    return [name for name in names if before.get(name) != after.get(name)][:10]

@@ -24,10 +24,14 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """An answer in short: its digest and what it consists of; no columns for plain bytes."""
+    """An answer in short: its digest and what it consists of; no columns for plain bytes.
+
+    `exact_digest` is that of the columns without a tolerance, so that equal answers share it.
+    """
 
     digest: str
     size_bytes: int
+    exact_digest: str = ""
     columns: tuple[str, ...] = ()
     rows: int | None = None
     is_ordered: bool = False
@@ -38,7 +42,8 @@ def summary(answer: Path, form: Form, rules: Rules) -> Summary:
     files = formats.files_of(answer)
     size_bytes = sum(file.stat().st_size for file in files)
     if form.kind == formats.BYTES:
-        return Summary(digest=_digest_of_bytes(answer, files), size_bytes=size_bytes)
+        digest = _digest_of_bytes(answer, files)
+        return Summary(digest=digest, size_bytes=size_bytes, exact_digest=digest)
     table = formats.read(answer, form)
     check_columns(table, rules)
     ordered = is_ordered(table, rules)
@@ -46,10 +51,23 @@ def summary(answer: Path, form: Form, rules: Rules) -> Summary:
     return Summary(
         digest=digest,
         size_bytes=size_bytes,
+        exact_digest=_exact_digest(table, digest, rules, ordered=ordered),
         columns=table.columns,
         rows=count,
         is_ordered=ordered,
     )
+
+
+def _exact_digest(table: Table, digest: str, rules: Rules, *, ordered: bool) -> str:
+    """The digest of the columns without a tolerance; `digest` is that of all columns."""
+    if not rules.tolerances:
+        return digest
+    names = [name for name in table.columns if name not in rules.tolerances]
+    rows = aligned(table, names)
+    exact = Table(
+        columns=tuple(names), is_named=table.is_named, is_ordered=table.is_ordered, rows=rows
+    )
+    return digest_of(exact, ordered=ordered)[0]
 
 
 def is_ordered(table: Table, rules: Rules) -> bool:
