@@ -16,7 +16,7 @@ from cuesta_lab.model.demands import demands
 from cuesta_lab.model.predict import predict
 from cuesta_lab.model.records import observed
 from cuesta_lab.model.repetition import MONTH_S
-from cuesta_lab.study.run import refusal_of
+from cuesta_lab.study.refusals import refusal_of
 from modelkit import runs
 from modelkit import write as write_csv
 from test_advise import to_advice
@@ -218,7 +218,13 @@ def test_a_study_of_more_cores_than_there_are_says_so_beforehand(
 ) -> None:
     engine = "mpi" if "ranks" in options else "spark"
     settings = SimpleNamespace(
-        cores=1, nodes=1, engine_options=options, machine=machine, memory_bytes=0, engine=engine
+        cores=1,
+        nodes=1,
+        engine_options=options,
+        machine=machine,
+        memory_bytes=0,
+        engine=engine,
+        command=None,
     )
     combination: Any = SimpleNamespace(left_out=None, settings=settings)
     assert str(refusal_of(combination)).startswith(reason)

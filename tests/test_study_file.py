@@ -107,7 +107,7 @@ WITH_INPUT = TINY + '\n[[input]]\nname = "x"\nmake = "tera"\nrows = 10\n'
         (("repeats = 2", "repeats = true"), "repeats is True, give a number from 1 to 1000"),
         (('memory = "256MiB"', 'memory = "1 parsec"'), "memory is '1 parsec', give a size"),
         (('memory = "256MiB"', "memory = 5"), "memory is 5, give a size"),
-        (('memory = "256MiB"', 'disk = "x"'), "disk is not a setting; there are cache"),
+        (('memory = "256MiB"', 'disk = "x"'), "disk is not a setting; there are answer, cache"),
         (('memory = "256MiB"', 'cache = "hot"'), "cache is 'hot', give one of warm, cold"),
         (('memory = "256MiB"', 'inputs = ["y"]'), "there is no input y"),
         (('memory = "256MiB"', "inputs = 1"), "inputs is 1, give a list of names"),

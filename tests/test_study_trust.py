@@ -10,7 +10,8 @@ from cuesta.cli.app import call
 from cuesta.errors import InputError
 from cuesta.safe_options import unsafe
 from cuesta_lab.study import cells, file, trust
-from test_study_file import to_study
+from studycommandkit import STUDY, write_study
+from test_study_file import TINY, to_study
 
 SORT = """
 question = "Who runs this?"
@@ -125,3 +126,41 @@ def test_values_are_looked_at_wholly() -> None:
     assert not list(unsafe({"spark.driver.memory": "2g", "partitions": "64", "codec": "lz4"}))
     for value in ("2g\n-javaagent:x", "2g -Dx=y", "", "٣"):
         assert list(unsafe({"spark.driver.memory": value})) == ["spark.driver.memory"]
+
+
+def test_commands_of_a_study_run_only_where_a_person_allows_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    canary = tmp_path / "canary"
+    text = STUDY.replace("{python} make_numbers.py", f"touch {canary}").replace(
+        "[settings]", f'[settings]\nsetup = ["touch {canary}"]\ncheck = ["touch {canary}\u202e"]'
+    )
+    study, out = write_study(tmp_path / "study", text), tmp_path / "out"
+    harmless = write_study(tmp_path / "study", TINY, "harmless")
+    for words in (["run", str(harmless)], ["run"], ["tune"], ["run", "--allow-options"]):
+        assert call(["study", *words, str(study), "-o", str(out)]) == 2
+        errors = capsys.readouterr().err
+        assert len(errors.splitlines()) == 1
+        assert f"touch {canary}" in errors
+        assert "{python} sum.py {input} {answer} 1e-9" in errors
+        assert "--allow-commands" in errors
+        assert "\u202e" not in errors
+    assert call(["study", "check", str(study)]) == 0
+    printed = capsys.readouterr().out
+    assert "{python} sum.py {input} {answer} 1e-9" in printed
+    assert "--allow-commands" in printed
+    assert not out.exists()
+    assert not canary.exists()
+    assert call(["study", "run", str(study), "-o", str(out), "--allow-commands"]) != 2
+    assert canary.exists()
+
+
+def test_allowed_commands_allow_no_other_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STUDY.replace('command = "{python} make_numbers.py {answer} 1000"',
+                         'uri = "http://elsewhere/x"')  # fmt: skip
+    study = write_study(tmp_path / "study", text)
+    words = ["study", "run", str(study), "-o", str(tmp_path / "out"), "--allow-commands"]
+    assert call(words) == 2
+    assert "http://elsewhere/x" in capsys.readouterr().err

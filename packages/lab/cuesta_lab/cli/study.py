@@ -52,6 +52,16 @@ _Allow = Annotated[
 ]
 
 
+_AllowCommands = Annotated[
+    bool,
+    typer.Option(
+        "--allow-commands",
+        help="Run the commands of the file, which can do all that you can; only for a file that "
+        "you trust.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
     """The options of `study run`, as they are typed."""
@@ -88,6 +98,7 @@ class StudyOptions:
         ),
     ] = None
     allow_options: _Allow = False
+    allow_commands: _AllowCommands = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +120,7 @@ class TuneOptions:
     ] = None
     smoke: _Smoke = False
     allow_options: _Allow = False
+    allow_commands: _AllowCommands = False
 
 
 def _command(options_type: type[Any], body: Callable[[Any], None]) -> Callable[..., None]:
@@ -140,9 +152,12 @@ def _run(options: StudyOptions) -> None:
     from cuesta.cli.output import Output
     from cuesta.errors import CuestaError
     from cuesta_lab.report import write_study
-    from cuesta_lab.study import cells, file, result, run
+    from cuesta_lab.study import cells, file, result, run, trust
 
     studies = [file.read(name, smoke=options.smoke) for name in options.names]
+    means = _means(options)
+    for study in studies:
+        trust.require(study, cells.combinations(study, means.memory_bytes), means)
     wrong: list[CuestaError] = []
     for study in studies:
         study = replace(
@@ -155,7 +170,7 @@ def _run(options: StudyOptions) -> None:
         outputs.check_local(output)
         generated.check(output / "report.html")
         with Output(as_json=False) as display:
-            result_fields, rows = run.run(study, output, _means(options), display.observer, levels)
+            result_fields, rows = run.run(study, output, means, display.observer, levels)
         _print(result_fields)
         echo(f"report: {write_study(output, output / 'report.html')}")
         try:
@@ -176,7 +191,10 @@ def _tune(options: TuneOptions) -> None:
     study = replace(study, minutes=options.minutes or study.minutes)
     means = _means(
         StudyOptions(
-            names=[options.name], output=options.output, allow_options=options.allow_options
+            names=[options.name],
+            output=options.output,
+            allow_options=options.allow_options,
+            allow_commands=options.allow_commands,
         )
     )
     study_tune.run(study, options.default or [], options.output, means)
@@ -195,6 +213,7 @@ def _means(options: StudyOptions) -> StudyEnvironment:
         store=started_store,
         cluster=started_cluster,
         allows_options=options.allow_options,
+        allows_commands=options.allow_commands,
     )
 
 
@@ -273,7 +292,8 @@ def _plan(name: str, smoke: bool) -> None:
 
     from cuesta.engines import get_engine
     from cuesta.units import format_bytes
-    from cuesta_lab.study import cells, estimate, file, run
+    from cuesta.untrusted import single_line
+    from cuesta_lab.study import cells, estimate, file, refusals, trust
 
     study = file.read(name, smoke=smoke)
     combined = cells.combinations(study)
@@ -281,7 +301,9 @@ def _plan(name: str, smoke: bool) -> None:
     reasons: list[str | None] = []
     for combination in combined:
         settings = combination.settings
-        missing = run.refusal_of(combination) or get_engine(settings.engine).missing()
+        missing = refusals.refusal_of(combination)
+        if not missing and settings.command is None:
+            missing = get_engine(settings.engine).missing()
         reasons.append(missing)
         limits = (
             f"{settings.cores} cores"
@@ -289,7 +311,10 @@ def _plan(name: str, smoke: bool) -> None:
             else f"{settings.nodes} x {settings.cores} cores"
         )
         words = {**settings.workload_parameters, **settings.engine_options, **settings.machine}
-        words_shown = [f"{settings.workload} on {settings.engine}", limits]
+        what = f"{settings.workload} on {settings.engine}"
+        if settings.command:
+            what = "; ".join(map(single_line, settings.command.shown()))
+        words_shown = [what, limits]
         words_shown += [f"memory {format_bytes(settings.memory_bytes)}"] * (len(sizes) > 1)
         words_shown += [f"inputs at {settings.place}"] * bool(settings.place)
         words_shown += [f"answer at {settings.output}"] * bool(settings.output)
@@ -302,3 +327,5 @@ def _plan(name: str, smoke: bool) -> None:
         for combination, why in zip(combined, reasons, strict=True)
     ]
     echo(estimate.sentence(study, planned, None))
+    if trust.commands(study, combined) and not study.is_bundled:
+        echo(f"it runs commands of the file, for which `study run` needs {trust.COMMANDS_OPTION}")

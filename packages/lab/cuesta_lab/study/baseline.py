@@ -46,7 +46,7 @@ NOT_RUN = "not run"
 VERDICTS = (FAILED, OTHER_ANSWER, SLOWER, NOT_RUN, TOO_FEW, NO_SLOWER)
 """Verdicts, the worst first."""
 
-_OF_A_TRIAL = ("workload", "engine", "settings", "input", "factor")
+_OF_A_TRIAL = ("workload", "engine", "settings", "input", "factor", "answer_by")
 """Keys of a study file that determine its trials."""
 _OF_A_MACHINE = ("cpu", "cores", "cores_usable")
 

@@ -7,17 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cuesta.errors import InputError
+from cuesta_lab.study.commands import CommandContext
 from cuesta_lab.study.model import Exclusion, Factor, Key, Study
 from cuesta_lab.study.settings import Settings, settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Combination:
-    """A level of each factor, and their settings; `left_out` is a reason not to run it."""
+    """A level of each factor, and their settings; `left_out` is a reason not to run it.
+
+    `answer_by` are factors that change the answer of a command.
+    """
 
     levels: Mapping[str, str]
     settings: Settings
     left_out: str | None = None
+    answer_by: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -32,6 +37,9 @@ class Combination:
     @property
     def answers(self) -> tuple[object, ...]:
         """Settings that determine the answer: if they are equal, so are the answers."""
+        if self.settings.command:
+            levels = tuple((name, self.levels[name]) for name in self.answer_by)
+            return (*self.settings.command.comparison, self.settings.inputs, levels)
         parameters = sorted(
             (key, repr(value)) for key, value in self.settings.workload_parameters.items()
         )
@@ -50,8 +58,14 @@ def combinations(study: Study, most_memory_bytes: int | None = None) -> tuple[Co
             factor.name: level.name for factor, level in zip(study.factors, levels, strict=True)
         }
         try:
+            arguments = {
+                factor.name: level.argument or level.name
+                for factor, level in zip(study.factors, levels, strict=True)
+            }
             values = settings(
-                [study.settings, *(level.settings for level in levels)], most_memory_bytes
+                [study.settings, *(level.settings for level in levels)],
+                most_memory_bytes,
+                CommandContext(here=study.here.absolute(), levels=arguments),
             )
             unknown = next((name for name in values.inputs if name not in inputs), None)
             if unknown:
@@ -60,7 +74,11 @@ def combinations(study: Study, most_memory_bytes: int | None = None) -> tuple[Co
             where = ", ".join(f"{key} {value}" for key, value in chosen.items())
             raise InputError(f"{where}: {error}" if where else str(error)) from None
         left_out = next((rule.why for rule in study.without if matches(rule, chosen)), None)
-        combined.append(Combination(levels=chosen, settings=values, left_out=left_out))
+        combined.append(
+            Combination(
+                levels=chosen, settings=values, left_out=left_out, answer_by=study.answer_by
+            )
+        )
     return tuple(combined)
 
 

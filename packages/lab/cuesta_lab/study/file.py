@@ -14,6 +14,7 @@ from cuesta.data.registry import dataset
 from cuesta.errors import InputError
 from cuesta.units import parse_size
 from cuesta_lab.study.claims import check_claims
+from cuesta_lab.study.commands import COMMAND, check_input_command
 from cuesta_lab.study.model import NAME, REMOTE, Exclusion, Factor, Level, Study, StudyInput, Table
 from cuesta_lab.study.settings import NAMES, merge_settings
 
@@ -37,10 +38,11 @@ _FIELDS = frozenset(
         "view",
         "claim",
         "smoke",
+        "answer_by",
     }
 )
-_SOURCES = ("make", "get", "path", "uri")
-_LEVEL_FIELDS = frozenset({"name", "title", "value"})
+_SOURCES = ("make", "get", "path", "uri", "command")
+_LEVEL_FIELDS = frozenset({"name", "title", "value", "argument"})
 _SMOKE_FIELDS = frozenset({"repeats", "minutes", "settings", "input", "factor"})
 
 
@@ -54,9 +56,12 @@ def names() -> list[str]:
 
 def read(name: str, *, smoke: bool = False) -> Study:
     """Read the study of that name, or in the file of that path. Errors: `InputError`."""
-    if name in names():
-        text = files("cuesta_lab").joinpath("studies", f"{name}.toml").read_text("utf-8")
+    is_bundled = name in names()
+    if is_bundled:
+        place = files("cuesta_lab").joinpath("studies", f"{name}.toml")
+        text, here = place.read_text("utf-8"), Path(str(place)).parent
     else:
+        here = Path(name).parent
         try:
             text = Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -66,7 +71,8 @@ def read(name: str, *, smoke: bool = False) -> Study:
                 f"study {name}: {reason}; give a TOML file or one of {known}"
             ) from None
     try:
-        return parse(Path(name).stem, tomllib.loads(text), smoke=smoke)
+        study = parse(Path(name).stem, tomllib.loads(text), smoke=smoke)
+        return replace(study, here=here, is_bundled=is_bundled)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"study {name}: {error}; correct the file") from None
     except InputError as error:
@@ -122,7 +128,16 @@ def parse(name: str, file_table: dict[str, Any], *, smoke: bool = False) -> Stud
         local_phases=_texts(file_table, "local_phases"),
         file_table=file_table,
         smoke=smoke,
+        answer_by=_answer_by(file_table, known),
     )
+
+
+def _answer_by(file_table: Table, known: Iterable[str]) -> tuple[str, ...]:
+    names = _texts(file_table, "answer_by")
+    for name in names:
+        if name not in known:
+            raise InputError(f"answer_by: {name} is not a factor; there are {', '.join(known)}")
+    return names
 
 
 def _known(row: Table, known: Iterable[str], what: str) -> None:
@@ -210,6 +225,7 @@ def _level(row: dict[str, Any]) -> Level:
         title=_text(row, "title", name),
         value=None if value is None else float(value),
         settings={key: setting for key, setting in row.items() if key not in _LEVEL_FIELDS},
+        argument=_text(row, "argument", name),
     )
 
 
@@ -228,6 +244,8 @@ def _input(row: dict[str, Any]) -> StudyInput:
         raise InputError(f"at is {at!r}, give the name of a place, such as {REMOTE}")
     if kind == "get":
         dataset(source)
+    if kind == COMMAND:
+        check_input_command(source)
     _known(options, _options_of(source) if kind == "make" else (), f"an input to {kind}")
     if "block" in row and at is None:
         raise InputError(f'block is for an input with at = "{REMOTE}"; leave it out')
@@ -265,6 +283,11 @@ def _without(row: dict[str, Any], known: Mapping[str, set[str]]) -> Exclusion:
 def _smaller(study_input: StudyInput, small: Table) -> StudyInput:
     """Replace the options of an input by those of its smoke size."""
     options = _table(small.get(study_input.name, {}), f"smoke.input.{study_input.name}")
+    if options and study_input.kind == COMMAND:
+        _known(options, (COMMAND,), f"smoke.input.{study_input.name}")
+        source = _text(options, COMMAND)
+        check_input_command(source)
+        return replace(study_input, source=source)
     if options:
         _known(options, _options_of(study_input.source), f"smoke.input.{study_input.name}")
     return replace(study_input, options={**study_input.options, **options})

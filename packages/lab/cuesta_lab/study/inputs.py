@@ -17,7 +17,9 @@ from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer
 from cuesta.machine import expanded
 from cuesta.uris import copy
-from cuesta_lab.study.model import REMOTE, Key, StudyInput
+from cuesta_lab.study.commands import COMMAND, check_input_command
+from cuesta_lab.study.model import REMOTE, Key, Study, StudyInput
+from cuesta_lab.study.programs import make_input, script_digests
 
 FOLDER = "inputs"
 """Folder of the inputs that a study made, in the study's folder."""
@@ -26,9 +28,13 @@ UNFINISHED = '{"schema": "cuesta.study-input/1", "unfinished": true}'
 
 
 def prepare(
-    wanted: Mapping[Key, StudyInput], output: Path, places: Mapping[str, str], observer: Observer
+    study: Study,
+    wanted: Mapping[Key, StudyInput],
+    output: Path,
+    places: Mapping[str, str],
+    observer: Observer,
 ) -> dict[Key, tuple[str, str]]:
-    """Make the inputs; return the path and the description of each.
+    """Make the inputs of a study; return the path and the description of each.
 
     Inputs that an earlier run made from the same description are reused. `places` are URIs or
     folders by the name of a place. Errors: `InputError`.
@@ -36,8 +42,8 @@ def prepare(
     folder = output.absolute() / FOLDER
     paths = {}
     for (name, place), study_input in wanted.items():
-        made_from = json.dumps(asdict(study_input), sort_keys=True, default=str)
-        path = _path(study_input, folder, made_from, observer)
+        made_from = _made_from(study_input, study.here)
+        path = _path(study_input, folder / name, made_from, observer, study.here)
         at = place or study_input.at
         if at:
             path = _put(study_input, path, (at, places), observer)
@@ -93,8 +99,18 @@ def _put(
     return target
 
 
-def _path(study_input: StudyInput, folder: Path, made_from: str, observer: Observer) -> str:
-    """Return the path of an input, which is made if necessary."""
+def _made_from(study_input: StudyInput, here: Path) -> str:
+    """Describe an input, and the scripts of the command that writes it."""
+    facts = asdict(study_input)
+    if study_input.kind == COMMAND:
+        facts["scripts"] = script_digests([check_input_command(study_input.source)], here)
+    return json.dumps(facts, sort_keys=True, default=str)
+
+
+def _path(
+    study_input: StudyInput, target: Path, made_from: str, observer: Observer, here: Path
+) -> str:
+    """Return the path of an input, which is made at `target` if necessary."""
     if study_input.kind == "uri":
         return study_input.source
     if study_input.kind == "path":
@@ -106,12 +122,15 @@ def _path(study_input: StudyInput, folder: Path, made_from: str, observer: Obser
         return str(path)
     if study_input.kind == "get":
         return str(get(study_input.source)[0])
-    target = folder / study_input.name
-    description = folder / f"{study_input.name}.json"
+    description = target.with_name(f"{study_input.name}.json")
     if not description.exists() or description.read_text(encoding="utf-8") != made_from:
         observer.note(f"making input {study_input.name}")
-        folder.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         _make_room(target, description)
+        if study_input.kind == COMMAND:
+            make_input(study_input, target, here)
+            description.write_text(made_from, encoding="utf-8")
+            return str(target)
         kind = next(kind for kind in KINDS if kind.name == study_input.source)
         options = {option.name: option.default for option in kind.options} | dict(
             study_input.options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 Table = Mapping[str, Any]
@@ -25,7 +26,8 @@ class StudyInput:
     """An input of a study, with the `name` that its trials use.
 
     `kind` is `make` (a kind of `cuesta data make`, with its `options`), `get` (an entry of the
-    registry), `path`, or `uri`; `source` is the kind, the entry, the path or the URI. An input with
+    registry), `path`, `uri`, or `command`, which writes it; `source` is the kind, the entry, the
+    path, the URI or the command's text. An input with
     a place (`at`) is copied below the URI or folder of that place when the study runs, in blocks of
     `block_bytes` if its file system has blocks.
     """
@@ -40,12 +42,16 @@ class StudyInput:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """A level of a factor: its title, its `value` on an axis, and its settings."""
+    """A level of a factor: its title, its `value` on an axis, and its settings.
+
+    `argument` stands for the factor in the words of a command.
+    """
 
     name: str
     title: str
     value: float | None
     settings: Table
+    argument: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +104,12 @@ class Study:
         Content of the file as read.
     smoke
         Whether the study is run at its small size, to try it.
+    answer_by
+        Factors that change the answer of a command; at all levels of the others it is the same.
+    here
+        Folder of the file, from which commands resolve relative words.
+    is_bundled
+        Whether the study comes with Cuesta.
     """
 
     name: str
@@ -118,6 +130,9 @@ class Study:
     local_phases: tuple[str, ...]
     file_table: Table
     smoke: bool = False
+    answer_by: tuple[str, ...] = ()
+    here: Path = Path()
+    is_bundled: bool = False
 
     def factor(self, name: str) -> Factor:
         """Return the factor of that name. Errors: `KeyError`."""

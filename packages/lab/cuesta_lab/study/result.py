@@ -37,6 +37,15 @@ class CombinationRuns:
     failed: list[dict[str, Any]] = field(default_factory=list)
     measures: dict[str, list[float]] = field(default_factory=dict)
     uncounted: set[str] = field(default_factory=set)
+    remarks: dict[str, None] = field(default_factory=dict)
+
+    def fail(self, failed: dict[str, Any]) -> None:
+        """Add a failed run; a command that fails once, or answers otherwise, has no time."""
+        self.failed.append(failed)
+        if self.combination.settings.command:
+            self.runs.clear()
+            self.started.clear()
+            self.measures.clear()
 
     def add(self, place: str, record: dict[str, Any], measured: dict[str, float]) -> None:
         """Add a run. Errors: `VerificationError` if its answer differs from the earlier ones."""
@@ -44,6 +53,7 @@ class CombinationRuns:
         if self.digest not in (None, digest):
             raise VerificationError(f"{place} has another answer than the run before: {digest}")
         self.digest = digest
+        self.remarks |= dict.fromkeys(record.get("program", {}).get("remarks", ()))
         self.runs.append(place)
         self.started.append(record["started"])
         earlier = len(self.runs) - 1
@@ -70,6 +80,7 @@ def to_cells(results: Iterable[CombinationRuns]) -> list[dict[str, Any]]:
             "left_out": cell.left_out,
             "failed": cell.failed,
             "measures": cell.measures,
+            **({"remarks": list(cell.remarks)} if cell.remarks else {}),
         }
         for cell in results
     ]

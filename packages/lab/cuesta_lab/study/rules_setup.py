@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from cuesta_lab.study.evidence import (
@@ -45,6 +45,10 @@ def _unverified(evidence: Evidence) -> Iterator[Breach]:
     if part:
         text = f"Only a sample of the answer was verified: {some(sorted(part))}."
         yield Breach(text=text)
+    alone = sorted(_compared_with_itself(record for _, record in records))
+    if alone:
+        text = f"Compared with no other program, expected answer or check: {some(alone)}."
+        yield Breach(text=text)
     digests: dict[str, set[str]] = {}
     for _, record in records:
         digests.setdefault(_question(record), set()).add(
@@ -52,6 +56,32 @@ def _unverified(evidence: Evidence) -> Iterator[Breach]:
         )
     if any(len(values) > 1 for values in digests.values()):
         yield Breach(text="Runs that were asked the same have different answers.", grave=True)
+
+
+def _compared_with_itself(records: Iterable[Fields]) -> set[str]:
+    """Commands whose answers were compared with those of the same command only."""
+    by_reference: dict[str, list[Fields]] = {}
+    for record in records:
+        if record.get("program"):
+            by_reference.setdefault(str(record["program"].get("reference")), []).append(record)
+    return {
+        str(members[0]["parameters"]["command"])
+        for members in by_reference.values()
+        if len({_words(record) for record in members}) == 1
+        and members[0]["program"].get("by")
+        and not members[0]["program"].get("checks")
+    }
+
+
+def _words(record: Fields) -> str:
+    """A command with its levels, without those that it does not use."""
+    parameters = record["parameters"]
+    used = {name: level for name, level in parameters.items() if f"{{{name}}}" in _text(parameters)}
+    return f"{_text(parameters)} {sorted(used.items())}"
+
+
+def _text(parameters: Fields) -> str:
+    return str(parameters.get("command"))
 
 
 def selection(evidence: Evidence) -> Judgement:

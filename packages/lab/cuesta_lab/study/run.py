@@ -10,24 +10,22 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from cuesta import __version__, machine, markers, outputs
-from cuesta.errors import CuestaError, EngineMissing, InputError, VerificationError
+from cuesta.errors import CuestaError, InputError, VerificationError
 from cuesta.lab import leftovers, record
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
-from cuesta.lab.steps.resolve import lacking
-from cuesta.machine import cores_usable
-from cuesta.units import format_bytes, format_seconds
+from cuesta.units import format_seconds
 from cuesta_lab import machines
-from cuesta_lab.model.setting import cores_by_options
-from cuesta_lab.study import estimate, inputs, order, result, rules, trials, trust
+from cuesta_lab.study import estimate, inputs, order, refusals, result, rules, trials, trust
 from cuesta_lab.study.cells import Combination, combinations
 from cuesta_lab.study.claims import judged
 from cuesta_lab.study.measures import measures
 from cuesta_lab.study.model import Factor, Key, Study
+from cuesta_lab.study.programs import CommandRun, CommandRunner, script_digests
 from cuesta_lab.study.result import RUNS, CombinationRuns, Result
-from cuesta_lab.study.settings import Settings
 from cuesta_lab.study.trials import StudyEnvironment
 
 WRONG = "wrong.json"
@@ -99,8 +97,7 @@ def prepare(
     Errors: as `run`.
     """
     combined = combinations(study, environment.memory_bytes)
-    if not environment.allows_options:
-        trust.check(study, combined)
+    trust.require(study, combined, environment)
     # Changes of the machine by an earlier study, perhaps in folders of this one.
     machines.put_back()
     _claim(output, [item.source for item in study.inputs if item.kind == "path"])
@@ -110,10 +107,10 @@ def prepare(
     # In the order of the file, which a waiting user reads.
     ordered_keys = sorted(keys, key=lambda key: (list(named).index(key[0]), key[1] or ""))
     wanted = {key: named[key[0]] for key in ordered_keys}
-    places = inputs.prepare(wanted, output, environment.places, observer)
+    places = inputs.prepare(study, wanted, output, environment.places, observer)
     all_runs = [
         CombinationRuns(
-            combination=combination, left_out=_refusal(combination, places, environment)
+            combination=combination, left_out=refusals.refusal(combination, places, environment)
         )
         for combination in combined
     ]
@@ -165,63 +162,6 @@ def as_json(value: object) -> object:
     return json.loads(json.dumps(value, default=str))
 
 
-def _refusal(
-    combination: Combination, places: dict[Key, tuple[str, str]], environment: StudyEnvironment
-) -> str | None:
-    """Reason why a combination is not run here, or None."""
-    settings = combination.settings
-    if why := refusal_of(combination):
-        return why
-    if settings.nodes > 1 and environment.cluster is None:
-        return "needs several nodes"
-    try:
-        paths = [places[key][0] for key in combination.keys]
-        return lacking(environment.engine(settings.engine), trials.trial_of(settings, paths))
-    except EngineMissing as error:
-        return str(error)
-
-
-def refusal_of(combination: Combination) -> str | None:
-    """Reason why a combination cannot be run here, known without its inputs, or None."""
-    settings = combination.settings
-    if combination.left_out:
-        return combination.left_out
-    if settings.cores * settings.nodes > cores_usable():
-        return f"needs {settings.cores * settings.nodes} cores, there are {cores_usable()}"
-    if why := _too_many_workers(settings):
-        return why
-    if settings.memory_bytes > machine.memory_bytes():
-        here = format_bytes(machine.memory_bytes())
-        return f"needs {format_bytes(settings.memory_bytes)} of memory, there are {here}"
-    return machines.refusal(settings.machine) or _unheld(settings)
-
-
-def _too_many_workers(settings: Settings) -> str | None:
-    """Reason why options of the engine, or a quota, ask for more cores than there are, or None."""
-    quota = settings.machine.get("cpu-quota")
-    wanted = [("cpu-quota", machines.parse(settings.machine).cores)] if quota else []
-    wanted += [cores_by_options(settings.engine, settings.engine_options) or ("", 0)]
-    for name, cores in wanted:
-        if cores and cores > cores_usable():
-            return f"{name} needs {cores:g} cores, there are {cores_usable()}"
-    return None
-
-
-def _unheld(settings: Settings) -> str | None:
-    """Reason why a store or nodes of the trial would escape its factors, or None."""
-    factors = settings.machine.keys()
-    if (
-        settings.nodes > 1
-        and {"memory-group", "cpu-quota"} & factors
-        and not machines.OF_LINKS & factors
-    ):
-        return "memory-group and cpu-quota hold no nodes of their own; add link-rate"
-    has_other_processes = settings.nodes > 1 or settings.store_bytes is not None
-    if has_other_processes and "disk-rate" in factors and machines.limits_trial_disks_only():
-        return "disk-rate holds a trial alone here, not a store or nodes beside it"
-    return None
-
-
 class StudyRunner:
     """Runner of a study, with its budget of time."""
 
@@ -238,6 +178,7 @@ class StudyRunner:
         self._environment = environment
         self._observer = observer
         self._places = places
+        self._commands = CommandRunner(output, observer)
         self.seconds = 0.0
         self.is_budget_spent = False
         self.count = self.reused = 0
@@ -288,41 +229,86 @@ class StudyRunner:
         folder = self._output / place
         wrong_file = folder.parent / WRONG
         began = time.monotonic()
-        if wrong_file.is_file():
-            results.failed.append(json.loads(wrong_file.read_text(encoding="utf-8")))
+        if (failed := self._earlier_failure(combination, wrong_file)) is not None:
+            results.failed.append(failed)
             return None
         try:
-            if (folder / record.FILE_NAME).is_file():
-                run_record = record.read(folder)
+            run_record = self._earlier_record(combination, folder)
+            if run_record is not None:
                 self.reused += 1
             else:
                 self.count += 1
                 words = ", ".join(f"{name} {level}" for name, level in combination.levels.items())
                 self._observer.note(f"{number}: {words or self._study.name}")
-                paths = [self._places[key][0] for key in combination.keys]
-                run_record = trials.run(
-                    combination.settings, paths, folder, self._environment, self._observer
-                )
+                run_record = self._run(combination, folder)
             measured = measures(run_record)
             results.add(place, run_record, measured)
         except CuestaError as error:
             measured = None
             wrong = isinstance(error, VerificationError)
             failed = {"repeat": repeat, "why": str(error), "wrong": wrong}
-            results.failed.append(failed)
+            results.fail(failed)
             if wrong:
                 # A later attempt to continue the study must not be lucky.
-                wrong_file.write_text(json.dumps(failed), encoding="utf-8")
+                facts = failed | self._reference_of(combination, folder)
+                wrong_file.write_text(json.dumps(facts), encoding="utf-8")
             self._observer.note(f"{combination.name} failed: {error}")
         elapsed = time.monotonic() - began
         typed = results.measures.get("typed", [])
         self.seconds += max(elapsed, typed[-1] if typed else 0.0)
         return measured
 
+    def _run(self, combination: Combination, folder: Path) -> Record:
+        """Make a run. Errors: as `trials.run`, or as `CommandRunner.run`."""
+        if combination.settings.command:
+            return self._commands.run(self._command_run(combination, folder))
+        paths = [self._places[key][0] for key in combination.keys]
+        return trials.run(combination.settings, paths, folder, self._environment, self._observer)
+
+    def _earlier_record(self, combination: Combination, folder: Path) -> Record | None:
+        """Return the record of an earlier run; None where a command's answer needs a comparison."""
+        if not (folder / record.FILE_NAME).is_file():
+            return None
+        run_record = record.read(folder)
+        judged_by = {"reference": run_record.get("program", {}).get("reference")}
+        is_current = not combination.settings.command or judged_by == self._reference_of(
+            combination, folder
+        )
+        return run_record if is_current else None
+
+    def _earlier_failure(self, combination: Combination, file: Path) -> dict[str, Any] | None:
+        """Return the wrong answer of an earlier run, unless its reference is another one by now."""
+        if not file.is_file():
+            return None
+        failed: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        judged_by = self._reference_of(combination, file)
+        if judged_by and judged_by["reference"] != failed.pop("reference", None):
+            file.unlink()
+            return None
+        return failed
+
+    def _reference_of(self, combination: Combination, folder: Path) -> dict[str, str]:
+        """The reference of a command's answer; nothing for a workload."""
+        if not combination.settings.command:
+            return {}
+        return {"reference": self._commands.reference(self._command_run(combination, folder))}
+
+    def _command_run(self, combination: Combination, folder: Path) -> CommandRun:
+        places = [self._places[key] for key in combination.keys]
+        return CommandRun(
+            combination=combination,
+            paths=[path for path, _ in places],
+            made_from=[made_from for _, made_from in places],
+            folder=folder,
+        )
+
     def check_folder(self, combination: Combination) -> None:
         """Remove runs that were made with other settings or inputs."""
         folder = self._output.absolute() / RUNS / combination.name
         made_from = [self._places[key][1] for key in combination.keys]
+        if command := combination.settings.command:
+            steps = (*command.before, command.main, *command.after)
+            made_from += script_digests(steps, Path(command.here))
         wanted = json.dumps([asdict(combination.settings), made_from], sort_keys=True, default=str)
         settings_file = folder / SETTINGS
         if not settings_file.is_file() or settings_file.read_text(encoding="utf-8") != wanted:

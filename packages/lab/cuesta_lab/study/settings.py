@@ -13,6 +13,8 @@ from cuesta.machine import cores_usable, memory_bytes
 from cuesta.units import parse_size
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 from cuesta_lab import machines
+from cuesta_lab.study import commands
+from cuesta_lab.study.commands import COMMAND, CommandContext, CommandSettings
 from cuesta_lab.study.model import NAME, REMOTE, Table
 
 ALL = "all"
@@ -23,7 +25,7 @@ CACHES = {
     "cold": CACHE_INPUT_DROPPED,
     "cold-machine": CACHE_MACHINE_DROPPED,
 }
-_TABLES = ("parameters", "engine_options", "per_core", "machine")
+_TABLES = ("parameters", "engine_options", "per_core", "machine", "tolerance")
 """Settings that are tables: the names in them are overridden separately."""
 
 
@@ -35,7 +37,8 @@ class Settings:
     of the machine by name. `store_bytes` is the memory of a store over the inputs, None for no
     store; if it `holds` them, it has loaded as much of them as fits. `place` is the place of the
     inputs, by its name in `study run --remote`, or None for the place where they were made.
-    `output` is the place of the answer, likewise, or None for the study's folder.
+    `output` is the place of the answer, likewise, or None for the study's folder. With a `command`
+    the workload and the engine are `COMMAND`.
     """
 
     workload: str
@@ -55,6 +58,7 @@ class Settings:
     per_core: Mapping[str, int] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
+    command: CommandSettings | None = None
 
     @property
     def workload_parameters(self) -> dict[str, Any]:
@@ -63,10 +67,11 @@ class Settings:
         return {**self.parameters, **scaled}
 
 
-NAMES = frozenset(Settings.__dataclass_fields__) - {"memory_bytes", "store_bytes"} | {
-    "memory",
-    "store",
-}
+NAMES = (
+    frozenset(Settings.__dataclass_fields__) - {"memory_bytes", "store_bytes"}
+    | {"memory", "store"}
+    | commands.NAMES
+)
 """Names of settings in the file."""
 
 
@@ -80,10 +85,14 @@ def merge_settings(tables: Iterable[Table]) -> dict[str, Any]:
     return merged
 
 
-def settings(tables: Iterable[Table], most_memory_bytes: int | None = None) -> Settings:
+def settings(
+    tables: Iterable[Table],
+    most_memory_bytes: int | None = None,
+    context: CommandContext | None = None,
+) -> Settings:
     """Merge tables into settings, later ones over earlier ones, and check each value.
 
-    Errors: `InputError` with the setting.
+    `context` is that of commands in them. Errors: `InputError` with the setting.
     """
     merged = merge_settings(tables)
     unknown = sorted(merged.keys() - NAMES)
@@ -92,6 +101,11 @@ def settings(tables: Iterable[Table], most_memory_bytes: int | None = None) -> S
     for name in _TABLES:
         if not isinstance(merged.get(name, {}), Mapping):
             raise InputError(f"{name} is {merged[name]!r}, give a table such as {{name = 1}}")
+    if COMMAND in merged:
+        return _of_command(merged, most_memory_bytes, context or CommandContext())
+    of_command = sorted(merged.keys() & commands.NAMES)
+    if of_command:
+        raise InputError(f"{of_command[0]} is for a command; add command, or leave it out")
     values = Settings(
         workload=_choice(merged, "workload", WORKLOAD_NAMES, None),
         engine=_choice(merged, "engine", ENGINE_NAMES, "native"),
@@ -117,6 +131,20 @@ def settings(tables: Iterable[Table], most_memory_bytes: int | None = None) -> S
     workload = get_workload(values.workload)
     workload.check(workload.split_gene_names(values.workload_parameters)[0])
     return values
+
+
+def _of_command(merged: Table, most_memory_bytes: int | None, context: CommandContext) -> Settings:
+    """Settings of a trial that runs a command. Errors: `InputError`."""
+    inputs = _names(merged.get("inputs", ()))
+    return Settings(
+        workload=COMMAND,
+        engine=COMMAND,
+        inputs=inputs,
+        memory_bytes=_memory(merged, most_memory_bytes),
+        cores=_cores(merged.get("cores", ALL)),
+        cache=CACHES[_choice(merged, "cache", CACHES, "warm")],
+        command=commands.read_command(merged, len(inputs), context),
+    )
 
 
 def _choice(table: Table, name: str, known: Iterable[str], default: str | None) -> str:

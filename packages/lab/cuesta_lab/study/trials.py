@@ -67,6 +67,8 @@ class StudyEnvironment:
         Starts the nodes that settings request, if the place has them; yields the engine's options.
     allows_options
         Whether a person has allowed all settings of the study, including code that it may name.
+    allows_commands
+        Whether a person has allowed the commands of the study.
     """
 
     engine: Callable[[str], Engine]
@@ -75,6 +77,7 @@ class StudyEnvironment:
     store: Callable[[Path, int, bool], AbstractContextManager[Tier]] = field(default=_no_store)
     cluster: Cluster | None = None
     allows_options: bool = False
+    allows_commands: bool = False
 
 
 def trial_of(settings: Settings, input_paths: Sequence[str]) -> Trial:

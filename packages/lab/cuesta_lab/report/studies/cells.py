@@ -18,8 +18,10 @@ from cuesta.report.blocks import (
     Table,
 )
 from cuesta.report.records import Fields, Run, mapping, number, text
+from cuesta.untrusted import single_line
 from cuesta_lab.report.studies.measure import Measure
 from cuesta_lab.report.studies.model import StudyCell, StudyResult
+from cuesta_lab.study.commands import COMMAND
 
 ROWS_OPEN_MAX = 16
 """Rows from which a table is folded."""
@@ -98,6 +100,10 @@ def missing(study: StudyResult) -> Part | None:
         blocks.append(_reasons("Left out", out))
     if failed:
         blocks.append(_reasons("Failed", failed))
+    remarks = _by_reason((remark, study.words(cell.levels)) for cell in study.cells
+                         for remark in cell.remarks)  # fmt: skip
+    if remarks:
+        blocks.append(_reasons("Noted while it ran", remarks))
     if waiting:
         named = (Pair(name="No time left", text="; ".join(dict.fromkeys(waiting))),)
         blocks.append(Pairs(items=named, heading="Not run"))
@@ -155,6 +161,9 @@ def _how(study: StudyResult, records: Sequence[Run]) -> list[Pair]:
         pairs.append(Pair(name="study file", text=name))
     if study.file.get("workload"):
         pairs.append(Pair(name="workload", text=str(study.file["workload"])))
+    commands = (str(run.parameters.get(COMMAND)) for run in records if run.workload == COMMAND)
+    if texts := list(dict.fromkeys(map(single_line, commands))):
+        pairs.append(Pair(name="commands", text="; ".join(texts)))
     if study.paper:
         pairs.append(Pair(name="paper", text=study.paper))
     if started := text(fields.get("started")):

@@ -64,6 +64,7 @@ class StudyCell:
     left_out: str
     failed: tuple[str, ...]
     measures: Mapping[str, tuple[float, ...]]
+    remarks: tuple[str, ...] = ()
 
     def statistic(self, measure: str) -> Statistic | None:
         """Median and interval of a measure, None where nothing was measured."""

@@ -107,6 +107,7 @@ def _cell(fields: Fields) -> StudyCell:
         left_out=_words(fields.get("left_out")),
         failed=tuple(_words(failure.get("why")) for failure in objects(fields.get("failed"))),
         measures={name: values for name, values in samples.items() if values},
+        remarks=_names(fields.get("remarks")),
     )
 
 
