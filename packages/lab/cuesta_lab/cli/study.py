@@ -252,7 +252,7 @@ def _print(fields: dict[str, Any]) -> None:
 def _list() -> None:
     from cuesta_lab.study import file
 
-    for name in file.names():
+    for name in (*file.names(), *file.names(file.GALLERY)):
         echo(f"{name:24} {file.read(name).question}")
 
 

@@ -41,22 +41,26 @@ _FIELDS = frozenset(
         "answer_by",
     }
 )
+GALLERY = "gallery/"
+"""Beginning of the names of studies that compare programs which anyone can install."""
 _SOURCES = ("make", "get", "path", "uri", "command")
 _LEVEL_FIELDS = frozenset({"name", "title", "value", "argument"})
 _SMOKE_FIELDS = frozenset({"repeats", "minutes", "settings", "input", "factor"})
 
 
-def names() -> list[str]:
-    """Return the names of the studies that come with Cuesta."""
-    folder = files("cuesta_lab").joinpath("studies")
+def names(part: str = "") -> list[str]:
+    """Return the names of the studies that come with Cuesta, or of a part such as `GALLERY`."""
+    folder = files("cuesta_lab").joinpath("studies", *part.split("/")[:-1])
     return sorted(
-        entry.name.removesuffix(".toml") for entry in folder.iterdir() if _is_study(entry.name)
+        part + entry.name.removesuffix(".toml")
+        for entry in folder.iterdir()
+        if _is_study(entry.name)
     )
 
 
 def read(name: str, *, smoke: bool = False) -> Study:
     """Read the study of that name, or in the file of that path. Errors: `InputError`."""
-    is_bundled = name in names()
+    is_bundled = name in [*names(), *names(GALLERY)]
     if is_bundled:
         place = files("cuesta_lab").joinpath("studies", f"{name}.toml")
         text, here = place.read_text("utf-8"), Path(str(place)).parent
@@ -66,7 +70,7 @@ def read(name: str, *, smoke: bool = False) -> Study:
             text = Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not text"
-            known = ", ".join(names())
+            known = ", ".join([*names(), *names(GALLERY)])
             raise InputError(
                 f"study {name}: {reason}; give a TOML file or one of {known}"
             ) from None

@@ -1,0 +1,61 @@
+"""Count and sum the values of each group: `group_rows.py TOOL INPUT ANSWER`."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from typing import Any
+
+
+def with_duckdb(table: str, answer: str) -> None:
+    """Group with SQL."""
+    import duckdb
+
+    duckdb.sql(
+        f"COPY (SELECT \"group\", count(*) AS rows, sum(value) AS total FROM read_csv('{table}') "
+        f"GROUP BY \"group\") TO '{answer}' (HEADER)"
+    )
+
+
+def with_polars(table: str, answer: str) -> None:
+    """Group a lazy frame."""
+    import polars as pl
+
+    total = pl.col("value").sum().alias("total")
+    grouped = pl.scan_csv(table).group_by("group").agg(pl.len().alias("rows"), total)
+    grouped.collect().write_csv(answer)
+
+
+def with_pandas(table: str, answer: str) -> None:
+    """Group a frame."""
+    import pandas as pd
+
+    grouped: Any = pd.read_csv(table).groupby("group")["value"].agg(["size", "sum"])
+    grouped.columns = ["rows", "total"]
+    grouped.to_csv(answer)
+
+
+def with_python(table: str, answer: str) -> None:
+    """Group with a dictionary."""
+    counts: dict[str, int] = {}
+    totals: dict[str, float] = {}
+    with open(table, encoding="ascii", newline="") as rows:  # noqa: PTH123
+        for row in csv.DictReader(rows):
+            group = row["group"]
+            counts[group] = counts.get(group, 0) + 1
+            totals[group] = totals.get(group, 0.0) + float(row["value"])
+    with open(answer, "w", encoding="ascii", newline="") as written:  # noqa: PTH123
+        writer = csv.writer(written)
+        writer.writerow(["group", "rows", "total"])
+        writer.writerows([group, counts[group], totals[group]] for group in counts)
+
+
+TOOLS = {
+    "duckdb": with_duckdb,
+    "polars": with_polars,
+    "pandas": with_pandas,
+    "python": with_python,
+}
+
+if __name__ == "__main__":
+    TOOLS[sys.argv[1]](sys.argv[2], sys.argv[3])
