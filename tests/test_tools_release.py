@@ -62,6 +62,16 @@ def test_a_store_without_its_jar_or_notices_is_refused(tmp_path: Path) -> None:
         checks.check_contents(source, checks.owner(source), set())
 
 
+def test_a_jar_that_belongs_to_no_distribution_is_refused(tmp_path: Path) -> None:
+    names = {*checks.SPECIFICATION, *checks.JARS["cuesta"]}
+    names.add(f"cuesta-0.0.0.dist-info/licenses/{notices.NAME}")
+    complete = wheel(tmp_path, dict.fromkeys(names, ""))
+    checks.check_contents(complete, checks.owner(complete), checks.members(complete))
+    other = wheel(tmp_path, dict.fromkeys({*names, "cuesta/jars/old.jar"}, ""))
+    with pytest.raises(checks.CheckError, match=r"should not: cuesta/jars/old.jar"):
+        checks.check_contents(other, checks.owner(other), checks.members(other))
+
+
 def test_a_module_that_needs_a_newer_glibc_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "GLIBC_MAX", (2, 2))
     with pytest.raises(checks.CheckError, match="above"):

@@ -100,6 +100,8 @@ def check_contents(file: Path, distribution: Distribution, names: set[str]) -> N
             wanted = [f"{place}{name}" for name in wanted] + ["Cargo.lock", notices.NAME]
     if missing := [name for name in wanted if name not in names]:
         raise CheckError(f"{file.name} lacks {', '.join(missing)}; run python3 tools/setup.py all")
+    if foreign := sorted({name for name in names if name.endswith(".jar")} - set(wanted)):
+        raise CheckError(f"{file.name} has jars that it should not: {', '.join(foreign)}")
 
 
 def check_module(name: str, module: Path) -> tuple[int, int]:
