@@ -98,9 +98,9 @@ fn joined<T>(thread: JoinHandle<Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Synchronises all files and folders in `folder` to the disk, files first; but not the folder
-/// itself, which does not have its record yet. Several in parallel, because the system then writes
-/// them together.
+/// Synchronises all files and folders in `folder` to the disk, files first, several in parallel,
+/// because the system then writes them together. `folder` itself is synchronised later, with the
+/// record of the answer.
 ///
 /// # Errors
 /// `System` when the disk is full or broken; `Cancelled`.

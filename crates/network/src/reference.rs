@@ -161,7 +161,8 @@ pub fn join(left: &HashMap<u64, Micro>, right: &HashMap<u64, Micro>, how: JoinKi
     rows
 }
 
-/// Returns the labels of each gene that has an edge after synchronous label propagation.
+/// Returns the label of each gene that has an edge after synchronous label propagation: the
+/// smallest gene with the same label.
 pub fn label_propagation(edges: &[(u32, u32)], rounds: u32) -> BTreeMap<u32, u32> {
     let mut labels: BTreeMap<u32, u32> =
         edges.iter().flat_map(|&(a, b)| [(a, a), (b, b)]).collect();
@@ -181,6 +182,7 @@ pub fn label_propagation(edges: &[(u32, u32)], rounds: u32) -> BTreeMap<u32, u32
     smallest_members(labels)
 }
 
+/// Replaces each label by the smallest gene that has it.
 fn smallest_members(labels: BTreeMap<u32, u32>) -> BTreeMap<u32, u32> {
     let mut smallest = BTreeMap::new();
     for (&gene, &label) in &labels {

@@ -43,7 +43,7 @@ class LostStore:
         try:
             with TrustedFolder(folder) as checked:
                 self._memory_only = frozenset(memory_only_paths(checked.path))
-                under = _under(checked.path / MARKER) or under
+                under = _under_path(checked.path / MARKER) or under
         except FileNotFoundError:
             # A store that was stopped has removed its folder.
             pass
@@ -249,11 +249,12 @@ def memory_only_paths(folder: Path) -> Iterator[str]:
             yield write["path"]
 
 
-def _under(marker: Path) -> Path | None:
+def _under_path(marker: Path) -> Path | None:
+    """Return the path of the under level that a `MARKER` names; None if it names none."""
     try:
-        text = json.loads(marker.read_text())
-        if str(text["schema"]).startswith(SCHEMA):
-            return Path(text["under"]["path"])
+        record = json.loads(marker.read_text())
+        if str(record["schema"]).startswith(SCHEMA):
+            return Path(record["under"]["path"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         pass
     return None

@@ -17,9 +17,9 @@ REMAINING = "remaining"
 
 
 def main(request: str) -> int:
-    """Serve until a client stops the store, the mount is unmounted, or a signal arrives.
+    """Serve a store until a client stops it, or a mount until it is unmounted, or until a signal.
 
-    Returns the exit code.
+    Returns the exit code: 2 after an error, or a signal with files remaining; otherwise 0.
     """
     from cuesta_store import _native
 
@@ -29,7 +29,7 @@ def main(request: str) -> int:
     try:
         _native.serve(request, report_ready)
     except KeyboardInterrupt:
-        # Files that a store could not write to the under level remain in its folder.
+        # Files that a store could not write to the file system under it remain in its folder.
         folder = json.loads(request).get("folder")
         return 2 if folder and Path(folder, REMAINING).is_file() else 0
     except Exception as error:

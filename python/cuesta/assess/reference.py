@@ -99,6 +99,11 @@ def n50(lengths: Sequence[int], total: int) -> int | None:
 
 
 def _measures(contigs: Sequence[Contig], covered: int, known: int, size: int) -> dict[str, Any]:
+    """Compute the measures by name.
+
+    `size` is the number of bases of the reference, `known` of those other than N, and `covered` of
+    the known ones that are in an alignment.
+    """
     lengths = sorted((contig.length for contig in contigs), reverse=True)
     blocks = _blocks(contigs)
     aligned = sum(contig.aligned for contig in contigs)
@@ -135,7 +140,7 @@ def _measures(contigs: Sequence[Contig], covered: int, known: int, size: int) ->
 
 
 def _gaps_off(contigs: Sequence[Contig]) -> list[int]:
-    """Errors in bases of the gaps between aligned parts of scaffolds."""
+    """Absolute errors, in bases, of the gaps between aligned parts of scaffolds."""
     all_joints = (joint for contig in contigs if contig.is_judgeable for joint in contig.joints)
     return [abs(joint.excess) for joint in all_joints if joint.kind == joints.GAP]
 

@@ -145,7 +145,8 @@ def _maker(kind: Kind) -> Callable[..., None]:
         size = answer.get("bytes")
         known += [format_bytes(size)] if isinstance(size, int) else []
         messages().print(f"{kind.name}: {', '.join([*known, seconds])}")
-        if not is_device(output):  # The name would follow the data.
+        # On a device such as /dev/stdout the path would be appended to the data.
+        if not is_device(output):
             typer.echo(str(output))
 
     parameters = [_parameter(option) for option in kind.options]

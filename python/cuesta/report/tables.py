@@ -17,10 +17,13 @@ DASH = "\u2013"
 
 
 def times(group: Group, finding: Finding) -> Table:
-    """Times, throughput, share of the ceiling, digest and verification of every engine."""
+    """Times, throughput, share of the ceiling, digest and verification of every engine.
+
+    The time "as typed" is that of the complete command, where it was measured.
+    """
     columns = [Column(title="engine", words=True), Column(title="work, median")]
-    if any(len(run.samples) > 1 for run in group.runs):
-        columns.append(Column(title="interval"))
+    has_intervals = any(len(run.samples) > 1 for run in group.runs)
+    columns += [Column(title="interval")] * has_intervals
     compared = len(group.runs) > 1
     columns += [Column(title="relative")] * compared
     typed = any(run.typed for run in group.runs)
@@ -30,7 +33,7 @@ def times(group: Group, finding: Finding) -> Table:
     rows = []
     for label, run in group.named():
         cells = [_time_cell(run)]
-        if len(columns) > 1 and columns[2].title == "interval":
+        if has_intervals:
             cells.append(_interval_cell(run))
         if compared:
             ratio = run.work.median / (finding.best.work.median or 1.0)

@@ -54,8 +54,7 @@ pub fn verify(workload: &str, request: &Request, progress: &Progress) -> Result<
     }
 }
 
-/// Separates the content of a part of an answer, or the fault that makes it wrong, from other
-/// errors.
+/// Returns the content read from a part of an answer, or a message where the answer is wrong.
 ///
 /// # Errors
 /// Errors that are not about the answer.

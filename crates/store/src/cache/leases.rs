@@ -138,7 +138,7 @@ impl Residency {
         }
     }
 
-    /// Removes a block that could not be filled.
+    /// Removes a busy block that could not be filled, or was damaged.
     pub fn failed(&mut self, key: BlockKey) {
         if let Some(BlockState::Busy { size_bytes }) = self.blocks.remove(&key) {
             self.policy.remove(id_of(key));

@@ -276,6 +276,7 @@ impl Residency {
         Some(block)
     }
 
+    /// Forgets a file if it is an old version that is not open and has no blocks.
     pub(super) fn forget_if_old(&mut self, number: u64) {
         let is_unused = |entry: &FileState| entry.is_old && entry.opens == 0;
         if self.files.get(&number).is_some_and(is_unused) && self.blocks_of(number).next().is_none()

@@ -25,7 +25,8 @@ pub struct Session {
     pub(super) under: PosixUnder,
     process: u32,
     is_lost: AtomicBool,
-    /// Each connection serves the files whose paths hash to it, and is opened when one does.
+    /// Each connection serves the files whose paths hash to its index, the `slot`; it is opened for
+    /// the first of them.
     connections: [Mutex<Option<Connection>>; CONNECTIONS],
     patience: Patience,
     pub(super) folder: PathBuf,
@@ -109,7 +110,7 @@ impl Session {
         self.is_lost.store(true, Ordering::Relaxed);
     }
 
-    /// Asks on a connection; returns `None` where the store is lost, for good.
+    /// Asks on the connection of a `slot`; returns `None` where the store is lost, for good.
     ///
     /// # Errors
     /// As [`Connection::ask`].
@@ -203,7 +204,8 @@ impl Session {
         Ok(Leased::Block(block))
     }
 
-    /// Releases the blocks of a file, and closes it as often as it was opened.
+    /// Releases the blocks of a file, and closes it as often as it was opened. `slot` is that of
+    /// its path. Errors are ignored.
     pub fn close(&self, slot: usize, number: u64, opens: u64) {
         let leased = lock(&self.leased).of(number);
         self.release_all(leased);

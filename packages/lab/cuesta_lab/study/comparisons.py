@@ -322,7 +322,11 @@ def _allowed(part: Part) -> Part:
 
 
 def _exponent(claim: Table, factors: Factors) -> ClaimComparisons:
-    """Estimate the slope over the values of a factor."""
+    """Compare the slope over the values of a factor with the claimed exponent.
+
+    Each step to the next value that refutes the claim by itself is a further part. Errors:
+    `ValueError` for a value that is not above 0.
+    """
     over = claim["over"]
     rows = factors.levels(over)
     samples = {row["name"]: side_samples(claim, factors, {}, {over: row["name"]}) for row in rows}
@@ -349,7 +353,7 @@ def _exponent(claim: Table, factors: Factors) -> ClaimComparisons:
             high=high,
             repeats=min(len(run[before]), len(run[after])),
         )
-        # A line through a curve may have any slope.
+        # The line through all points of a curve may have a slope that no step has.
         if part.refuted:
             parts.append(part)
     return ClaimComparisons(parts=tuple(parts), missing=missing, needed=1)

@@ -35,4 +35,5 @@ def contents(folder: Path) -> Mapping[str, Content]:
 def _part(
     figure: Callable[[Path], tuple[bytes, bytes]], folder: Path, part: int
 ) -> Iterator[bytes]:
+    """Draw a figure, and yield its picture (part 0) or its data (part 1)."""
     yield figure(folder)[part]

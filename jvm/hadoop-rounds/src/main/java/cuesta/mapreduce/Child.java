@@ -78,7 +78,7 @@ final class Child implements Closeable {
     LIVING.forEach(Process::destroyForcibly);
   }
 
-  /** Has it do a task; what it sends is passed on until it has done that. */
+  /** Sends the number of a task; {@link #passOn} then waits until the child has done it. */
   void ask(int number) throws IOException {
     try {
       TypedBytes.write(asked, number);
@@ -103,7 +103,7 @@ final class Child implements Closeable {
     ask(END);
   }
 
-  /** Writes what it tells, up to the end of what it was asked for last. */
+  /** Writes the child's blocks to {@code output}, until it has answered the last number. */
   void passOn(Output output) throws IOException, InterruptedException {
     try {
       for (int part = TypedBytes.readInt(told); part != END; part = TypedBytes.readInt(told)) {
@@ -115,8 +115,8 @@ final class Child implements Closeable {
     }
   }
 
-  /** Counts the processor time that it says last. */
-  void count(TaskAttemptContext context) throws IOException {
+  /** Adds the processor time that the child sends last to its counter. */
+  void countCpuTime(TaskAttemptContext context) throws IOException {
     try {
       context.getCounter(TIMES, CHILD_CPU).increment(TypedBytes.readInt(told));
     } catch (EOFException end) {

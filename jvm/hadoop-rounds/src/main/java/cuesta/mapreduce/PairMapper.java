@@ -21,7 +21,7 @@ public final class PairMapper extends Mapper<IntWritable, NullWritable, PairKey,
       }
       child.end();
       child.passOn((block, piece) -> write(context, block.part(), piece));
-      child.count(context);
+      child.countCpuTime(context);
     }
   }
 

@@ -34,7 +34,7 @@ public final class PairReducer extends Reducer<PairKey, Text, BlockKey, BytesWri
       give(child);
       child.end();
       child.passOn(context::write);
-      child.count(context);
+      child.countCpuTime(context);
     }
   }
 

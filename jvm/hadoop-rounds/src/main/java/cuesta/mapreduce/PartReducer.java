@@ -19,7 +19,7 @@ public final class PartReducer
       }
       child.end();
       child.passOn(context::write);
-      child.count(context);
+      child.countCpuTime(context);
     }
   }
 }

@@ -6,7 +6,7 @@ import org.apache.hadoop.io.IntWritable;
 import org.apache.hadoop.io.NullWritable;
 import org.apache.hadoop.mapreduce.Mapper;
 
-/** Has a child do tasks; what it tells are blocks for parts, or without parts what was found. */
+/** Has a child do tasks, and writes its blocks for parts, or without parts its results. */
 public final class TaskMapper
     extends Mapper<IntWritable, NullWritable, BlockKey, BytesWritable> {
   @Override
@@ -18,7 +18,7 @@ public final class TaskMapper
       }
       child.end();
       child.passOn(context::write);
-      child.count(context);
+      child.countCpuTime(context);
     }
   }
 }

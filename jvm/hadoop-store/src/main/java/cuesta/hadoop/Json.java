@@ -163,6 +163,7 @@ final class Json {
     }
   }
 
+  /** Parses a number: a Double, or a Long, which is unsigned from 2^63 on. */
   private Object number() {
     int start = place;
     boolean isWhole = true;

@@ -16,7 +16,10 @@ import java.nio.file.Path;
  */
 final class NameBytes {
   private static final int ASCII_END = 0x80;
+
+  /** Added to a byte that is no part of UTF-8, gives the character that stands for it. */
   private static final int ESCAPE = 0xdc00;
+
   private static final int HEX = 16;
   private static final String FILES = "file://";
 
@@ -58,6 +61,7 @@ final class NameBytes {
     return isAscii(text) ? Path.of(text) : Path.of(URI.create(uri(text)));
   }
 
+  /** Returns the URI of a file; a character that stands for a byte becomes that byte. */
   private static String uri(String text) {
     StringBuilder to = new StringBuilder(FILES);
     for (int at = 0; at < text.length(); ) {
@@ -81,6 +85,7 @@ final class NameBytes {
     return text.chars().allMatch(c -> c < ASCII_END);
   }
 
+  /** Whether a character of a text stands for a byte, and is not half of a surrogate pair. */
   private static boolean isEscape(String text, int at) {
     boolean isPair = at > 0 && Character.isHighSurrogate(text.charAt(at - 1));
     return !isPair && isByte(text.charAt(at));

@@ -37,16 +37,16 @@ record Removal(StoreClient client) {
    * Removes a folder with all that is in it, and that others put into it meanwhile.
    *
    * <p>A file that is being written has no name yet, and keeps its folder: tasks of a job that was
-   * given up close or abort theirs in a moment. Until then it is tried again.
+   * given up close or abort theirs in a moment. It is tried again until {@code deadlineNs}.
    */
-  private void removeFolder(String folder, long untilNs) throws IOException {
+  private void removeFolder(String folder, long deadlineNs) throws IOException {
     while (true) {
-      removeInside(folder, untilNs);
+      removeInside(folder, deadlineNs);
       try {
         removeName(folder);
         return;
       } catch (PathIsNotEmptyDirectoryException filled) {
-        if (System.nanoTime() - untilNs > 0) {
+        if (System.nanoTime() - deadlineNs > 0) {
           throw filled;
         }
       }
@@ -77,12 +77,13 @@ record Removal(StoreClient client) {
     }
   }
 
-  private void removeInside(String folder, long untilNs) throws IOException {
+  /** Removes all that is in a folder; no error where the folder does not exist. */
+  private void removeInside(String folder, long deadlineNs) throws IOException {
     try {
       for (StoreClient.Entry entry : client.list(folder)) {
         String path = folder + "/" + entry.name();
         if (isWalked(entry)) {
-          removeFolder(path, untilNs);
+          removeFolder(path, deadlineNs);
         } else {
           removeName(path);
         }
@@ -94,6 +95,7 @@ record Removal(StoreClient client) {
     }
   }
 
+  /** Whether an entry is a folder, and not a link to one. */
   private static boolean isWalked(StoreClient.Entry entry) {
     return entry.isFolder() && !entry.isLink();
   }

@@ -260,6 +260,10 @@ final class StoreOutputStream extends OutputStream
     return place.channel.write(piece, place.start + within);
   }
 
+  /**
+   * Obtains the place of a block from the store, and opens it; {@code pastMemory} where its place
+   * in memory had no room.
+   */
   private void takePlace(long index, boolean pastMemory) throws IOException {
     receiveAll();
     Object[] fields = {"number", number, "index", index, "past_memory", pastMemory};

@@ -46,7 +46,7 @@ record StoreSettings(Path folder, String write, String host) {
         host.isEmpty() ? null : host);
   }
 
-  /** Errors: IOException where a mode is none. */
+  /** Checks the mode of writing, which may be empty. Errors: IOException for an unknown mode. */
   static void checkMode(String write) throws IOException {
     if (!write.isEmpty() && !MODES.contains(write)) {
       throw new IOException(

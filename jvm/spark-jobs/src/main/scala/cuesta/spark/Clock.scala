@@ -11,7 +11,9 @@ final class Clock {
 
   def phases: Seq[Phase] = ended.toSeq
 
-  /** Runs and times a piece of work; its result must not be lazy. */
+  /** Runs and times a piece of work; its result must not be lazy. `bytes` and `rows` are evaluated
+    * after it.
+    */
   def phase[T](name: String, bytes: => Option[Long] = None, rows: => Option[Long] = None)(
       work: => T
   ): T = {

@@ -9,7 +9,7 @@ final case class Filter(
     maxMissing: Int
 ) {
 
-  /** Whether a row passes; left is what is wrong with it, continuing "line N of FILE ...". */
+  /** Whether a row passes; left is its fault, which follows "line N of FILE" in a message. */
   def passes(row: GenePair): Either[String, Boolean] =
     if (scoreIndex >= row.scores.length)
       Left(
@@ -25,14 +25,14 @@ final case class Filter(
   private def passes(score: Int): Boolean =
     score != GenePair.NoScore && math.abs(score) >= minAbs && math.abs(score) <= maxAbs
 
-  /** Whether a folder may hold a row that passes. */
+  /** Whether a folder with scores in `zone` may hold a row that passes. */
   def mayPass(zone: Zone): Boolean =
     scoreIndex != 0 || (zone.max >= minAbs && zone.min <= maxAbs)
 }
 
 object Filter {
 
-  /** Decimals such as 0.8 are not exact as doubles; a bound is never moved past a millionth. */
+  /** Tolerance in millionths, far below one: decimals such as 0.8 are not exact as doubles. */
   private val Slack = 1e-6
   private val Limit = 2000000000
 

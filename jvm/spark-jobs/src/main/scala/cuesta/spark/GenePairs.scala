@@ -25,11 +25,13 @@ final class GenePairs private (
 
   def bytes: Long = pieces.flatten.map(_.bytes).sum
 
-  /** Rows read so far; those that passed. A row that was read again counts once. */
+  /** Rows read so far; a row that was read again counts once. */
   def rowsRead: Long = tally.total(0)
+
+  /** Rows read so far that passed the filter; a row that was read again counts once. */
   def rowsKept: Long = tally.total(1)
 
-  /** As `hits`, from the cache where the options say so; what fills it is a phase of its own. */
+  /** The rows of `hits`, cached where the options say so; the phase `load` fills the cache. */
   def cachedHits: RDD[Hit] = {
     val options = job.request.options
     if (options.cachesInputs)
@@ -83,7 +85,10 @@ object GenePairs {
   private val SplitBytesMin = 1L << 20
   private val SplitBytesMax = 64L << 20
 
-  /** Lists and cuts the files behind some paths. */
+  /** Lists the files of the inputs and cuts them into splits; `version` names the counters.
+    *
+    * Errors: InputException for inputs without a file or without a gene pair.
+    */
   def open(job: Job, inputs: Seq[String], version: String = ""): GenePairs = {
     val configuration = job.context.hadoopConfiguration
     val all = inputs.flatMap(input => list(new Path(input), configuration))
@@ -92,11 +97,11 @@ object GenePairs {
     val filter = Filter.of(job.request)
     val files = all.filter(file => zoneOf(file.getPath).forall(filter.mayPass))
     val codecs = new CompressionCodecFactory(configuration)
-    val about = pieceBytes(job, files)
-    val splits = files.flatMap(cut(_, about, codecs, configuration))
-    // On a distributed file system a task is where its block is.
+    val splitBytes = pieceBytes(job, files)
+    val splits = files.flatMap(cut(_, splitBytes, codecs, configuration))
+    // On a distributed file system each split is a piece, so that its task runs where its block is.
     val pieces =
-      if (files.forall(Inputs.isLocal)) packed(splits, about) else splits.map(Seq(_))
+      if (files.forall(Inputs.isLocal)) packed(splits, splitBytes) else splits.map(Seq(_))
     val shape = firstShape(all.iterator, configuration).getOrElse(
       throw new InputException(s"$named holds no gene pair; give KINC text")
     )

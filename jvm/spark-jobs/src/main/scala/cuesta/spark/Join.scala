@@ -97,10 +97,10 @@ object Join {
         "remove one of them"
     )
 
-  private def line(one: Match): String = {
-    val Match((gene1, gene2, cluster), a, b) = one
+  private def line(matched: Match): String = {
+    val Match((gene1, gene2, cluster), a, b) = matched
     val side = if (b.isEmpty) "left" else if (a.isEmpty) "right" else "both"
-    val difference = for (one <- a; other <- b) yield other.toLong - one
+    val difference = for (scoreA <- a; scoreB <- b) yield scoreB.toLong - scoreA
     val scores = Seq(a.map(_.toLong), b.map(_.toLong), difference)
     s"$gene1\t$gene2\t$cluster\t$side\t" +
       scores.map(_.fold("")(GenePair.scoreText)).mkString("\t")

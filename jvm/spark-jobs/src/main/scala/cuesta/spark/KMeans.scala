@@ -37,7 +37,7 @@ object KMeans {
 
   def run(job: Job): Map[String, Long] = {
     val k = job.request.int("clusters")
-    val most = job.request.int("iterations")
+    val iterationsMax = job.request.int("iterations")
     val tolerance = job.request.double("tolerance")
     val (points, grid) = job.clock.phase("read") {
       val opened = Points.open(job)
@@ -46,19 +46,19 @@ object KMeans {
           s"kmeans: --clusters is $k, there are only ${opened.count} points; give fewer clusters"
         )
       val kept = opened.copy(blocks = opened.blocks.persist(StorageLevel.MEMORY_AND_DISK))
-      val coordinates = largest(kept)
-      val all = coordinates.maxOption.getOrElse(0.0)
-      if (all > 0 && all < Points.LargestMin)
+      val axisMaxima = largest(kept)
+      val maximum = axisMaxima.maxOption.getOrElse(0.0)
+      if (maximum > 0 && maximum < Points.LargestMin)
         throw new InputException(
-          s"kmeans: the largest coordinate is $all, below ${Points.LargestMin}; multiply all " +
+          s"kmeans: the largest coordinate is $maximum, below ${Points.LargestMin}; multiply all " +
             "coordinates by a power of ten"
         )
-      (kept, Grid(kept.count, coordinates))
+      (kept, Grid(kept.count, axisMaxima))
     }
     val centres = job.clock.phase("seed")(Seeding.centres(job, points, k))
     var iterations = Vector.empty[Iteration]
     var done = false
-    while (!done && iterations.length < most) {
+    while (!done && iterations.length < iterationsMax) {
       val name = s"iteration ${iterations.length + 1}"
       job.clock.phase(name, rows = Some(points.count)) {
         val sums = assign(points, centres, grid)
@@ -111,6 +111,7 @@ object KMeans {
     sum
   }
 
+  /** The largest absolute coordinate on each axis. */
   private def largest(points: Points): Array[Double] = {
     val dimensions = points.dimensions
     points.blocks.aggregate(new Array[Double](dimensions))(
