@@ -214,6 +214,16 @@ def test_a_damaged_line_is_named_in_plain_and_gzipped_text(tmp_path: Path, tiny:
             run(trial("scan", [str(path)], {}), tmp_path / path.stem)
 
 
+def test_damage_behind_a_bad_line_is_reported_before_the_line(tmp_path: Path, tiny: None) -> None:
+    text = "".join(f"{Row(gene1=9 + number, gene2=1)}\n" for number in range(300))
+    packed = bytearray(gzip.compress(text.replace("108\t1", "108").encode()))
+    packed[-8] ^= 1
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(packed)
+    with pytest.raises(InputError, match=r"is damaged: what gzip packed is broken at byte"):
+        run(trial("scan", [str(path)], {}), tmp_path)
+
+
 @pytest.mark.parametrize("fraction", [0.1, 0.9])
 def test_a_gzipped_file_that_is_cut_short_is_refused(fraction: float, tmp_path: Path) -> None:
     compressed = gzip.compress("".join(f"{row}\n" for row in random_rows(6)).encode())

@@ -71,7 +71,8 @@ pub fn recognise(path: &Path) -> Result<Option<EdgesForm>> {
     }
     let head: Vec<TableLine> =
         head.iter().map(|(number, text)| TableLine { number: *number, text }).collect();
-    form::recognise(&head).map_err(|(number, what)| at_line(path, number, &what))
+    form::recognise(&head)
+        .map_err(|(number, what)| unpack::damage_or(path, at_line(path, number, &what)))
 }
 
 /// The names of the genes of an edge list, in their order.
@@ -240,7 +241,7 @@ fn each_row(
                 delimiter_name(form.delimiter)
             )),
         };
-        checked.map_err(|what| at_line(path, number, &what))?;
+        checked.map_err(|what| unpack::damage_or(path, at_line(path, number, &what)))?;
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ use room::Room;
 
 use crate::table::matrix::{MatrixForm, is_enough};
 use crate::table::{TableParams, wording};
+use crate::unpack;
 
 const OPERATION: &str = "input.matrix";
 
@@ -126,6 +127,10 @@ impl Options {
 /// that are empty, doubled or not UTF-8, values that are not finite numbers, a file without genes
 /// or samples, and a matrix beyond the memory limit.
 pub fn read(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
+    read_text(path, options).map_err(|error| unpack::damage_or(path, error))
+}
+
+fn read_text(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
     let name = path.display().to_string();
     let mut text = TextBlocks::open(path)?;
     let room = Room::new(&name, options.memory_bytes, text.progress());
@@ -178,6 +183,10 @@ pub fn describe(path: &Path, options: &Options, transpose: bool) -> Result<Vec<S
 /// # Errors
 /// As [`read`], as far as the first lines show.
 pub fn recognise(path: &Path, options: &Options) -> Result<(MatrixForm, Option<u64>)> {
+    recognise_text(path, options).map_err(|error| unpack::damage_or(path, error))
+}
+
+fn recognise_text(path: &Path, options: &Options) -> Result<(MatrixForm, Option<u64>)> {
     let name = path.display().to_string();
     let mut text = TextBlocks::open(path)?;
     let room = Room::new(&name, options.memory_bytes, text.progress());

@@ -20,6 +20,7 @@ use cuesta_core::{Error, Result};
 use crate::edges::{self, EdgesForm};
 use crate::limits::{GENES_MAX, NAME_BYTES_MAX};
 use crate::pair_matrix::PairMatrix;
+use crate::unpack;
 
 const OPERATION: &str = "input.names";
 
@@ -59,7 +60,7 @@ impl GeneNames {
                 names.push(&name, memory_bytes)?;
             }
         } else {
-            text::read(&mut names, memory_bytes)?;
+            text::read(&mut names, memory_bytes).map_err(|error| unpack::damage_or(path, error))?;
         }
         match names.is_empty() {
             true => Err(names.error("names no gene; give a list of names, one a line")),

@@ -164,7 +164,7 @@ impl LineBlocks {
                 LINE_BYTES_MAX >> 20,
                 self.offset
             );
-            return Err(Error::input("input.kinc", text));
+            return Err(unpack::damage_or(&self.path, Error::input("input.kinc", text)));
         }
         self.buffer.resize(2 * space + PADDING, 0);
         Ok(())
@@ -191,7 +191,7 @@ impl LineBlocks {
 /// file again up to it.
 pub fn located(file: &TextFile, block_offset: u64, fault: &LineError) -> Error {
     match line_number(file, block_offset + fault.offset as u64) {
-        Ok(number) => at_line(&file.path, number, &fault.what),
+        Ok(number) => unpack::damage_or(&file.path, at_line(&file.path, number, &fault.what)),
         Err(error) => error,
     }
 }

@@ -159,7 +159,8 @@ pub fn shape_of_file(file: &TextFile) -> Result<Option<LineShape>> {
             if !kinc::line::is_blank(line) {
                 return kinc::shape_of(line)
                     .map(Some)
-                    .map_err(|what| at_line(&file.path, line_number, &what));
+                    .map_err(|what| at_line(&file.path, line_number, &what))
+                    .map_err(|error| unpack::damage_or(&file.path, error));
             }
         }
     }
@@ -185,7 +186,8 @@ fn check_text(path: &Path, bytes: &[u8]) -> Result<()> {
         }
         Ok(()) => return Ok(()),
     };
-    Err(Error::input(OPERATION, format!("{} {what}", path.display())))
+    let error = Error::input(OPERATION, format!("{} {what}", path.display()));
+    Err(unpack::damage_or(path, error))
 }
 
 /// An error about a line: `input.kinc: line N of FILE what`.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cuesta_core::{Error, Result};
 use cuesta_input::reads::{ReadBatch, Reads};
+use cuesta_input::unpack;
 
 use crate::kernel::scan::{self, ReadCutter, SuperKmer};
 
@@ -46,7 +47,7 @@ fn no_base((path, record): (&Path, u64), base: usize, byte: u8) -> Error {
     } else {
         "is no nucleotide; give reads of DNA or RNA"
     };
-    let (path, base, letter) = (path.display(), base + 1, char::from(byte));
-    let text = format!("{path}, record {record}, base {base}: {letter:?} {what}");
-    Error::input("input.reads", text)
+    let (shown, base, letter) = (path.display(), base + 1, char::from(byte));
+    let text = format!("{shown}, record {record}, base {base}: {letter:?} {what}");
+    unpack::damage_or(path, Error::input("input.reads", text))
 }

@@ -43,7 +43,8 @@ pub fn convert<T: Coordinate>(
     progress: &Progress,
 ) -> Result<u64> {
     let mut text = Text::open(path)?;
-    let Some(form) = text.recognise(table)? else {
+    let recognised = text.recognise(table).map_err(|error| unpack::damage_or(path, error));
+    let Some(form) = recognised? else {
         return Err(Error::input(OPERATION, format!("{} holds no point", path.display())));
     };
     let dimensions = form.dimensions();
@@ -95,7 +96,7 @@ struct Text {
 /// # Errors
 /// As [`convert`], as far as the first lines show.
 pub fn recognise(path: &Path, table: &TableParams) -> Result<Option<PointsForm>> {
-    Text::open(path)?.recognise(table)
+    Text::open(path)?.recognise(table).map_err(|error| unpack::damage_or(path, error))
 }
 
 impl Text {

@@ -82,7 +82,7 @@ impl Source {
             let texts = texts.into_iter().map(|text| text.text).collect();
             RecordReader::Cut(RecordBlocks::new(texts, reads_per_file, batch_bytes))
         } else {
-            RecordReader::Parsed(parsers(&paths, texts)?)
+            RecordReader::Parsed(parsers(&paths, texts).map_err(|error| damage_or(&paths, error))?)
         };
         let is_checked = paths.len() * reads_per_file == 2 && !pairing.is_unchecked;
         let source = Self::of(paths, reads_per_file, (batch_bytes, is_checked), records);
@@ -144,7 +144,8 @@ impl Source {
             RecordReader::Parsed(parsers) => {
                 let first_name = self.first_name.clone();
                 let mut pass = Pass { returned: *returned, first_name, ..Pass::default() };
-                let is_some = self.parse(parsers, &mut pass, batch)?;
+                let is_some =
+                    self.parse(parsers, &mut pass, batch).map_err(|error| self.damage_or(error))?;
                 *returned = pass.returned;
                 if self.have_mismatch(&pass.counts) {
                     return Err(self.fault(&mut opened));
@@ -180,7 +181,7 @@ impl Source {
     /// source. Independent of the number of threads.
     fn fault(&self, opened: &mut Opened) -> Error {
         let fault = opened.fault.take().unwrap_or_else(|| match self.parse_all() {
-            Err(fault) => fault,
+            Err(fault) => self.damage_or(fault),
             Ok(()) => {
                 let text = format!("{} changed while it was read; try again", self.names());
                 Error::input(OPERATION, text)
@@ -188,6 +189,10 @@ impl Source {
         });
         opened.fault = Some(fault.clone());
         fault
+    }
+
+    fn damage_or(&self, error: Error) -> Error {
+        damage_or(&self.paths, error)
     }
 
     fn parse_all(&self) -> Result<()> {
@@ -352,6 +357,11 @@ impl Parser {
             None => Ok(false),
         }
     }
+}
+
+/// Returns the damage of a compressed file of a source instead of an error about its text.
+fn damage_or(paths: &[PathBuf], error: Error) -> Error {
+    paths.iter().fold(error, |error, path| unpack::damage_or(path, error))
 }
 
 /// The text of a file.

@@ -20,6 +20,7 @@ use std::path::Path;
 
 use bzip2::bufread::MultiBzDecoder;
 use cuesta_core::Error;
+use cuesta_core::error::ErrorKind as Kind;
 use liblzma::bufread::XzDecoder;
 
 use crate::storage::Input;
@@ -160,11 +161,26 @@ impl From<Damage> for io::Error {
 
 /// The error for the user of a file that could not be read: `Input` for a [`Damage`], else
 /// `System`.
-pub fn failure(operation: &'static str, path: &Path, cause: &io::Error) -> Error {
+pub fn failure(operation: &str, path: &Path, cause: &io::Error) -> Error {
     let damage = cause.get_ref().and_then(|error| error.downcast_ref::<Damage>());
     match damage {
         Some(damage) => Error::input(operation, format!("{} {damage}", path.display())),
         None => Error::system(operation, "reading", path, cause),
+    }
+}
+
+/// Returns the damage of a compressed file instead of an error about its text, if it has any: a
+/// flipped bit may make text that no program wrote, which a reader refuses before the checksum
+/// after it. Decompresses the file to its end.
+pub fn damage_or(path: &Path, error: Error) -> Error {
+    if error.kind != Kind::Input || !compression_of(path).is_ok_and(CompressionFormat::is_packed) {
+        return error;
+    }
+    match open(path).and_then(|mut text| io::copy(&mut text, &mut io::sink())) {
+        Err(cause) if cause.get_ref().is_some_and(|error| error.is::<Damage>()) => {
+            failure(&error.operation, path, &cause)
+        }
+        _ => error,
     }
 }
 

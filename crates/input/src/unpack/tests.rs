@@ -1,6 +1,5 @@
 use std::io::Write;
 
-use cuesta_core::error::ErrorKind as Kind;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
@@ -188,5 +187,129 @@ fn a_storage_that_fails_is_not_called_a_damage() {
         let half = Cursor::new(bytes[..bytes.len() - 9].to_vec());
         let error = unpacked(half.chain(Fails)).unwrap().read_to_end(&mut Vec::new()).unwrap_err();
         assert_eq!(failure("input", Path::new("x"), &error).kind, Kind::System, "{packing:?}");
+    }
+}
+
+/// A file as its reader reads it: text of the results, or its refusal.
+type Reading = fn(&Path) -> cuesta_core::Result<String>;
+
+fn matrix(path: &Path) -> cuesta_core::Result<String> {
+    crate::matrix::read(path, &crate::matrix::Options::default()).map(|read| format!("{read:?}"))
+}
+
+fn edges(path: &Path) -> cuesta_core::Result<String> {
+    match crate::edges::recognise(path)? {
+        Some(form) => crate::edges::names(path, &form, u64::MAX).map(|names| format!("{names:?}")),
+        // As all that is no edge list.
+        None => pairs(path),
+    }
+}
+
+fn names(path: &Path) -> cuesta_core::Result<String> {
+    let names = crate::GeneNames::read(path, u64::MAX)?;
+    Ok(names.iter().map(|name| format!("{name}\n")).collect())
+}
+
+fn points(path: &Path) -> cuesta_core::Result<String> {
+    let output = path.with_extension("npy");
+    let (table, progress) = (crate::table::TableParams::default(), Default::default());
+    crate::points::convert::<f64>(path, &table, &output, 1, &progress)?;
+    Ok(format!("{:?}", std::fs::read(output).unwrap()))
+}
+
+fn pairs(path: &Path) -> cuesta_core::Result<String> {
+    use crate::kinc::{LineError, line, shape_of};
+    let file = crate::source::TextFile::new(path, 0);
+    let split = crate::source::Split { file: 0, offset: 0, size_bytes: u64::MAX };
+    crate::source::shape_of_file(&file)?;
+    let mut blocks = crate::reader::LineBlocks::open(&file, &split)?;
+    let mut all = String::new();
+    while let Some(block) = blocks.next_block()? {
+        let mut offset = 0;
+        for text in block.bytes[..block.size_bytes].split_inclusive(|&byte| byte == b'\n') {
+            let bare = text.strip_suffix(b"\n").unwrap_or(text);
+            let row = shape_of(bare).and_then(|shape| line::parse(bare, &shape));
+            let fault = |what| LineError { offset, what };
+            let row = row.map_err(|what| crate::reader::located(&file, block.offset, &fault(what)));
+            all += &format!("{:?}\n", row?.row());
+            offset += text.len();
+        }
+    }
+    Ok(all)
+}
+
+fn reads(path: &Path) -> cuesta_core::Result<String> {
+    use crate::reads::{Pairing, ReadBatch, Reads};
+    let reads = Reads::open(&[path.to_owned()], Pairing::NONE)?;
+    let (mut batch, mut all) = (ReadBatch::default(), String::new());
+    while reads.next(&mut batch)? {
+        batch.reads().for_each(|read| all += &format!("{}\n", String::from_utf8_lossy(read)));
+    }
+    Ok(all)
+}
+
+/// A line of a file, by a number.
+type LineOf = fn(u32) -> String;
+
+const READERS: [(Reading, &str, LineOf); 7] = [
+    (matrix, "gene\ts1\ts2\n", |n| format!("g{n}\t{}.5\t{}\n", n * n % 997, n % 89)),
+    (edges, "gene1\tgene2\tscore\n", |n| format!("g{n}\th{n}\t0.{}\n", 1 + n * n % 997)),
+    (names, "", |n| format!("gene-{}-{n}\n", n * n % 997)),
+    (points, "", |n| format!("{}.5\t{}.25\n", n * n % 997, n % 89)),
+    (pairs, "", |n| kinc(n)),
+    (reads, "", |n| format!("@r{n}\n{0}{0}\n+\n{1}{1}\n", base(n), quality(n))),
+    (reads, "", |n| format!(">r{n}\n{}\n", base(n))),
+];
+
+fn kinc(number: u32) -> String {
+    format!("{}\t{number}\t1\t1\t5\t0\t0\t0\t0\t0.{}\t11111\n", number + 1, 1 + number % 89)
+}
+
+fn base(number: u32) -> String {
+    let letters = (0..24).map(|place| b"ACGT"[((number * number) >> place) as usize & 3]);
+    letters.map(char::from).collect()
+}
+
+fn quality(number: u32) -> String {
+    (0..24).map(|place| char::from(b'!' + ((number * number) >> place) as u8 % 64)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// A flipped bit was blamed on the text that came of it, such as "the line before the qualities
+    /// is no +", and people looked for faults in files that were damaged.
+    #[test]
+    fn a_flipped_bit_is_a_damage_and_no_fault_of_the_text(
+        (read, first, line) in prop::sample::select(&READERS),
+        packing in prop::sample::select(&PACKERS),
+        place in any::<prop::sample::Index>(),
+        bit in 0u32..8,
+    ) {
+        let text: String = (1..400).map(line).collect();
+        let text = format!("{first}{text}").into_bytes();
+        let mut bytes = match packing {
+            // As the program does.
+            CompressionFormat::Zstd => {
+                let mut out = zstd::Encoder::new(Vec::new(), 1).unwrap();
+                out.include_checksum(true).unwrap();
+                out.write_all(&text).unwrap();
+                out.finish().unwrap()
+            }
+            packing => packed(&text, packing),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("any.name");
+        std::fs::write(&path, &bytes).unwrap();
+        let expected = read(&path).unwrap();
+        let place = 18 + place.index(bytes.len() - 18);
+        bytes[place] ^= 1 << bit;
+        std::fs::write(&path, &bytes).unwrap();
+        std::fs::remove_file(path.with_extension("npy")).ok();
+        match read(&path) {
+            // Checksums do not cover all bits of headers.
+            Ok(results) => prop_assert_eq!(results, expected),
+            Err(error) => prop_assert!(error.message().contains(" packed "), "{}", error),
+        }
     }
 }

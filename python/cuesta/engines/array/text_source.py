@@ -192,10 +192,18 @@ def _unpacked_blocks(path: str, split_bytes: int) -> Iterator[tuple[bytes, int]]
         yield rest, file.tell()
 
 
+def _require_undamaged(path: str) -> None:
+    """Read a file to its end, as damage may make faults of its text. Errors: `InputError`."""
+    file = native_module().UnpackedFile(path)
+    while file.read(LINE_BYTES_MAX):
+        pass
+
+
 def _parse_block(path: str, lines_before: int, parameters: str, block: bytes) -> Columns:
     try:
         columns: Columns = native_module().map_bytes(parameters, block)
     except InputError as error:
+        _require_undamaged(path)
         place = _IN_BLOCK.search(str(error))
         if place is None:
             raise
