@@ -257,17 +257,40 @@ def test_an_empty_answer_explains_why_on_the_last_line(
 def test_pairs_whose_names_only_count_the_reads_have_a_remark(
     mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing told that the names of interleaved reads showed no pairs. Now a remark does."""
+    """Nothing told that the names of interleaved reads showed no pairs. Now a remark does.
+
+    Names that end in /1 and /2 had it too, and so had a0-R1, a0-R2, which two files may not have.
+    """
     records = [path.read_text().split("\n") for path in mate_files]
-    for style, has_remark in (("X.{number}", True), ("X.{pair}", False)):
+    for index, (style, has_remark) in enumerate(
+        (
+            ("X.{number}", True),
+            ("X.{pair}", False),
+            ("r{pair}/{mate}", False),
+            ("SRR1.{pair}.{mate}", False),
+            ("r{pair}_{mate}", False),
+            ("a{pair}-R{mate}", False),
+        )
+    ):
         lines = []
         for pair in range(200):
             for mate in range(2):
-                name = style.format(number=2 * pair + mate + 1, pair=pair)
+                name = style.format(number=2 * pair + mate + 1, pair=pair, mate=mate + 1)
                 lines += [f"@{name} x", *records[mate][4 * pair + 1 : 4 * pair + 4]]
         path = tmp_path / "turn.fq"
         path.write_text("\n".join(lines) + "\n")
         capsys.readouterr()
-        assemble([path], tmp_path / style, "--interleaved", *K)
+        assemble([path], tmp_path / f"turn{index}", "--interleaved", *K)
         text = " ".join(capsys.readouterr().out.split())
-        assert ("names only count the reads (X.3, X.4)" in text) == has_remark
+        assert ("names only count the reads" in text) == has_remark, style
+        assert ("names only count the reads (X.3, X.4)" in text) == has_remark, style
+        if has_remark:
+            continue
+        files = [tmp_path / name for name in ("1.fq", "2.fq")]
+        for mate, file in enumerate(files):
+            chosen = [lines[8 * pair + 4 * mate :][:4] for pair in range(200)]
+            file.write_text("".join(f"{line}\n" for record in chosen for line in record))
+        in_turn = (tmp_path / f"turn{index}" / "contigs.fa").read_bytes()
+        typed = ["-1", str(files[0]), "-2", str(files[1])]
+        answer = assemble([], tmp_path / f"two{index}", *typed, *K)
+        assert (answer / "contigs.fa").read_bytes() == in_turn, style

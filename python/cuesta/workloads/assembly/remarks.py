@@ -6,12 +6,12 @@ import bz2
 import gzip
 import lzma
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from cuesta.trial import is_remote
+from cuesta.workloads.assembly import mates
 from cuesta.workloads.assembly.files import Files
 
 _BGZIP_HEADER = b"\x1f\x8b\x08\x04"
@@ -26,7 +26,6 @@ _OPENERS: Mapping[bytes, Callable[[str], IO[bytes]]] = {
 
 _NAMES_BYTES = 64 << 10
 """Bytes of text in which the first names of reads are searched."""
-_LAST_NUMBER = re.compile(r"(.*?)(\d{1,18})(\D*)", re.DOTALL)
 
 
 def reason(folder: Path) -> str:
@@ -78,16 +77,20 @@ def of_pairs(paths: Sequence[str], parameters: Mapping[str, object]) -> Iterator
             names = _first_names(path)
         except (OSError, EOFError, lzma.LZMAError):
             continue
-        first, second = names[-2:] if len(names) > 1 else ("", "")
-        if _are_consecutive(first, second):
-            yield (
-                f"{path}: names only count the reads ({first}, {second}), so that no name shows "
-                "which are a pair; each two in turn were taken for one"
-            )
+        pairs = list(zip(names[::2], names[1::2], strict=False))
+        if not pairs or mates.are_mates(pairs) or not mates.are_consecutive(*pairs[-1]):
+            continue
+        first, second = (name.text.decode(errors="replace") for name in pairs[-1])
+        yield (
+            f"{path}: names only count the reads ({first}, {second}), so that no name shows "
+            "which are a pair; each two in turn were taken for one"
+        )
 
 
-def _first_names(path: str) -> list[str]:
+def _first_names(path: str) -> list[mates.ReadName]:
     """Return the names of up to four reads at the beginning of a file, an even number of them."""
+    if not os.path.isfile(path):  # noqa: PTH113
+        return []
     with open(path, "rb") as file:  # noqa: PTH123
         start = file.read(6)
     opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
@@ -99,17 +102,8 @@ def _first_names(path: str) -> list[str]:
         lines = [line for line in lines if line.startswith(b">")]
     else:
         lines = lines[::4]
-    names = [line[1:].split()[0].decode(errors="replace") for line in lines[:4] if line[1:].split()]
+    names = [mates.parsed(line[1:]) for line in lines[:4] if line[1:].split()]
     return names[: len(names) // 2 * 2]
-
-
-def _are_consecutive(first: str, second: str) -> bool:
-    """Whether two names differ in their last number only, which is one more in the second."""
-    parts = [_LAST_NUMBER.fullmatch(name) for name in (first, second)]
-    if not (parts[0] and parts[1]):
-        return False
-    (before, number, after), (before2, number2, after2) = parts[0].groups(), parts[1].groups()
-    return before == before2 and after == after2 and int(number) + 1 == int(number2)
 
 
 def of_inputs(paths: Iterable[str]) -> Iterator[str]:
