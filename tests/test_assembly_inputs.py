@@ -294,3 +294,47 @@ def test_pairs_whose_names_only_count_the_reads_have_a_remark(
         typed = ["-1", str(files[0]), "-2", str(files[1])]
         answer = assemble([], tmp_path / f"two{index}", *typed, *K)
         assert (answer / "contigs.fa").read_bytes() == in_turn, style
+
+
+def test_pairs_that_are_given_as_single_reads_have_a_remark(
+    mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of pairs without -1 and -2 were assembled as single reads without a word."""
+    records = [path.read_text().split("\n") for path in mate_files]
+    styles = (
+        (("{pair}/1", "{pair}/2"), True),
+        (("A:{pair} 1:N:0:AC", "A:{pair} 2:N:0:AC"), True),
+        (("S.{pair}.1", "S.{pair}.2"), True),
+        (("S.{pair}", "S.{pair}"), True),
+        (("a{pair} 1:N:0:AC", "b{pair} 2:N:0:AC"), False),
+        (("a{pair}", "b{pair}"), False),
+    )
+    for number, (style, is_paired) in enumerate(styles):
+        named: list[list[str]] = []
+        for mate in range(2):
+            named.append([])
+            for pair in range(200):
+                lines = [f"@{style[mate].format(pair=pair)}", *records[mate][4 * pair + 1 :][:3]]
+                named[mate].append("".join(f"{line}\n" for line in lines))
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        files = [folder / name for name in ("s_1.fq", "s_2.fq", "turn.fq.gz")]
+        files[0].write_text("".join(named[0]))
+        files[1].write_text("".join(named[1]))
+        in_turn = "".join(record for pair in zip(*named, strict=True) for record in pair)
+        files[2].write_bytes(gzip.compress(in_turn.encode()))
+        for given, options, remedy in (
+            (files[:2], (), f"give -1 {files[0]} -2 {files[1]}, and"),
+            (files[1::-1], (), f"give -1 {files[0]} -2 {files[1]}, and"),
+            (files[2:], (), "give --interleaved"),
+            (files[:2], ("--pairs", "--unchecked-mates"), ""),
+            (files[2:], ("--interleaved", "--unchecked-mates"), ""),
+        ):
+            capsys.readouterr()
+            answer = assemble(given, tmp_path / "answer", *options, *K)
+            text = " ".join(capsys.readouterr().out.split())
+            shown = is_paired and bool(remedy)
+            assert ("assembled as single reads" in text) == shown, (style, given, options)
+            if shown:
+                assert " ".join(remedy.split()) in text
+                assert "assembled as single reads" in (answer / "run.json").read_text()

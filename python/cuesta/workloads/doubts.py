@@ -42,8 +42,9 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
     yield from _cuts(trial)
     match trial.workload:
         case "assemble":
-            from cuesta.workloads.assembly import trimming
+            from cuesta.workloads.assembly import remarks, trimming
 
+            yield from remarks.of_singles([str(path) for path in trial.inputs], trial.parameters)
             yield from trimming.uncut(counts)
         case "correlate":
             yield from _of_matrix(counts)

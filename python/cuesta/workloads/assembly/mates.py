@@ -53,6 +53,42 @@ def are_mates(pairs: Sequence[tuple[ReadName, ReadName]]) -> bool:
     return is_marked and len({a.mark[0] for a, _ in pairs}) == len(pairs) > 1
 
 
+def are_in_turn(names: Sequence[ReadName]) -> bool:
+    """Whether each two consecutive names are those of a pair; no two names prove it alone."""
+    pairs = list(zip(names[::2], names[1::2], strict=False))
+    if are_mates(pairs):
+        return True
+    is_twice = all(a.text == b.text and not a.mate and not b.mate for a, b in pairs)
+    return is_twice and len({a.text for a, _ in pairs}) == len(pairs) > 1
+
+
+def are_files_of_pairs(
+    first: tuple[str, Sequence[ReadName]], second: tuple[str, Sequence[ReadName]]
+) -> bool:
+    """Whether two files, by the names of their first reads, are of first and of second reads."""
+    (path1, names1), (path2, names2) = first, second
+    if not names1 or not names2:
+        return False
+    if all(name.mate == 1 for name in names1) and all(name.mate == 2 for name in names2):
+        return not {name.stem for name in names1}.isdisjoint(name.stem for name in names2)
+    if all(name.mark[1] == 1 for name in names1) and all(name.mark[1] == 2 for name in names2):
+        stems = {name.mark[0] for name in names1}
+        return len(stems) == len(names1) > 1 and not stems.isdisjoint(
+            name.mark[0] for name in names2
+        )
+    # Names without a number of the read are those of pairs where the files are numbered.
+    are_equal = all(
+        a.text == b.text and not a.mate and not b.mate for a, b in zip(names1, names2, strict=False)
+    )
+    return are_equal and _are_numbered(path1, path2)
+
+
+def _are_numbered(path1: str, path2: str) -> bool:
+    """Whether two paths differ in a 1 and a 2 only."""
+    differing = [(a, b) for a, b in zip(path1, path2, strict=False) if a != b]
+    return len(path1) == len(path2) and differing == [("1", "2")]
+
+
 def are_consecutive(first: ReadName, second: ReadName) -> bool:
     """Whether two names differ in their last number only, which is one more in the second."""
     parts = [_LAST_NUMBER.fullmatch(name.text) for name in (first, second)]

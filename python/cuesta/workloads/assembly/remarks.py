@@ -6,7 +6,9 @@ import bz2
 import gzip
 import lzma
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +26,10 @@ _OPENERS: Mapping[bytes, Callable[[str], IO[bytes]]] = {
     b"\xfd7zXZ": lzma.open,
 }
 
+_NAMES_IN_TURN = 4
+"""Names that show whether the reads of a file are pairs in turn."""
+_FILES_COMPARED = 32
+"""Files of single reads that are compared with each other."""
 _NAMES_BYTES = 64 << 10
 """Bytes of text in which the first names of reads are searched."""
 
@@ -74,21 +80,56 @@ def of_pairs(paths: Sequence[str], parameters: Mapping[str, object]) -> Iterator
         if is_remote(path):
             continue
         try:
-            names = _first_names(path)
-        except (OSError, EOFError, lzma.LZMAError):
+            names = _first_names(path)[:_NAMES_IN_TURN]
+        except (OSError, EOFError, lzma.LZMAError, zlib.error):
             continue
         pairs = list(zip(names[::2], names[1::2], strict=False))
         if not pairs or mates.are_mates(pairs) or not mates.are_consecutive(*pairs[-1]):
             continue
-        first, second = (name.text.decode(errors="replace") for name in pairs[-1])
+        first, second = map(_shown, pairs[-1])
         yield (
             f"{path}: names only count the reads ({first}, {second}), so that no name shows "
             "which are a pair; each two in turn were taken for one"
         )
 
 
+def of_singles(paths: Sequence[str], parameters: Mapping[str, object]) -> Iterator[str]:
+    """Yield a sentence about files of single reads that are pairs by the names of their reads."""
+    count = len(paths)
+    if parameters.get("pairs") or parameters.get("interleaved"):
+        singles = parameters.get("singles")
+        count = singles if isinstance(singles, int) else 0
+    files: list[tuple[str, list[mates.ReadName]]] = []
+    for path in paths[len(paths) - count :][:_FILES_COMPARED]:
+        if is_remote(path):
+            continue
+        try:
+            names = _first_names(path)
+        except (OSError, EOFError, lzma.LZMAError, zlib.error):
+            continue
+        if mates.are_in_turn(names[:_NAMES_IN_TURN]):
+            yield (
+                f"{path}: its reads are first and second reads of pairs in turn "
+                f"({_shown(names[0])}, {_shown(names[1])}), assembled as single reads; give "
+                "--interleaved, and contigs get longer"
+            )
+        else:
+            files.append((path, names))
+    for (first, names1), (second, names2) in permutations(files, 2):
+        if mates.are_files_of_pairs((first, names1), (second, names2)):
+            yield (
+                f"{first} and {second}: their reads are first and second reads of pairs "
+                f"({_shown(names1[0])}, {_shown(names2[0])}), assembled as single reads; give -1 "
+                f"{first} -2 {second}, and contigs get longer"
+            )
+
+
+def _shown(name: mates.ReadName) -> str:
+    return name.text.decode(errors="replace")
+
+
 def _first_names(path: str) -> list[mates.ReadName]:
-    """Return the names of up to four reads at the beginning of a file, an even number of them."""
+    """Return the names of reads at the beginning of a file, an even number of them."""
     if not os.path.isfile(path):  # noqa: PTH113
         return []
     with open(path, "rb") as file:  # noqa: PTH123
@@ -102,7 +143,7 @@ def _first_names(path: str) -> list[mates.ReadName]:
         lines = [line for line in lines if line.startswith(b">")]
     else:
         lines = lines[::4]
-    names = [mates.parsed(line[1:]) for line in lines[:4] if line[1:].split()]
+    names = [mates.parsed(line[1:]) for line in lines if line[1:].split()]
     return names[: len(names) // 2 * 2]
 
 
