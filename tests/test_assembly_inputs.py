@@ -338,3 +338,15 @@ def test_pairs_that_are_given_as_single_reads_have_a_remark(
             if shown:
                 assert " ".join(remedy.split()) in text
                 assert "assembled as single reads" in (answer / "run.json").read_text()
+
+
+def test_a_size_that_no_read_has_is_refused_whichever_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`-k 31,127` of reads of 36 bases gave an answer without a contig."""
+    short = write_fastq(tmp_path / "short.fq", [drawn(36, seed) for seed in range(30)])
+    out = ["-o", str(tmp_path / "a")]
+    for sizes, beyond in (("31,127", "127"), ("127", "127"), ("37,41", "37,41")):
+        line = refusal(capsys, str(short), "-k", sizes, *out)
+        assert f"k is {beyond}, but reads have 36 bases" in line
+    assert not (tmp_path / "a").exists()

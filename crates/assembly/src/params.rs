@@ -251,7 +251,8 @@ impl AssembleParams {
         }
     }
 
-    /// Checks the ranges; `read_bases` is the length of a typical read.
+    /// Checks the ranges; `read_bases` is the length of the longest read, or of one that has all
+    /// sizes of k-mers.
     ///
     /// # Errors
     /// `Input` naming the option and its range.
@@ -260,24 +261,29 @@ impl AssembleParams {
         let sizes = self.sizes()?;
         let is_chosen = sizes.is_none();
         let kmer_sizes = sizes.unwrap_or_else(|| chosen(read_bases));
-        if kmer_sizes[0] > read_bases {
-            let k = kmer_sizes[0];
-            let remedy = if read_bases >= K_MIN {
+        let beyond: Vec<String> =
+            kmer_sizes.iter().filter(|&&k| k > read_bases).map(usize::to_string).collect();
+        if !beyond.is_empty() {
+            let remedy = if read_bases < K_MIN {
+                format!("give reads of at least {K_MIN} bases, the smallest k")
+            } else if beyond.len() == kmer_sizes.len() {
                 "give a smaller -k".to_owned()
             } else {
-                format!("give reads of at least {K_MIN} bases, the smallest k")
+                let them = if beyond.len() == 1 { "it" } else { "them" };
+                format!("leave {them} out of -k")
             };
-            let text = format!("k is {k}, but reads have {read_bases} bases; {remedy}");
+            let sizes = beyond.join(",");
+            let text = format!("k is {sizes}, but reads have {read_bases} bases; {remedy}");
             return Err(refusal(&text));
         }
         Ok(Plan { kmer_sizes, is_chosen, options: self.completed() })
     }
 
     /// Returns the length of a read beyond which longer ones change nothing before all reads have
-    /// been read: one in which the first size of k-mers fits.
+    /// been read: one in which all sizes of k-mers fit, or the first if they are chosen.
     pub fn read_bases_wanted(&self) -> usize {
-        let first = self.sizes().ok().flatten().map(|sizes| sizes[0]);
-        first.unwrap_or(READ_BASES_FIRST)
+        let last = self.sizes().ok().flatten().and_then(|sizes| sizes.last().copied());
+        last.unwrap_or(READ_BASES_FIRST)
     }
 }
 
@@ -374,7 +380,19 @@ mod tests {
         for bad in ["", "30", "13", "129", "55,31", "31,31", "31;55", "x", "auto,31", "AUTO"] {
             assert!(refused(bad).contains("odd numbers from 15 to 127"), "{bad}");
         }
-        assert!(refused("101").contains("reads have 100 bases"));
+        // Of several sizes, only the smallest was compared with the reads: `-k 31,127` gave an
+        // answer without a contig.
+        for (sizes, message) in [
+            ("101", "k is 101, but reads have 100 bases; give a smaller -k"),
+            ("101,127", "k is 101,127, but reads have 100 bases; give a smaller -k"),
+            ("31,127", "k is 127, but reads have 100 bases; leave it out of -k"),
+            ("31,99,101,127", "k is 101,127, but reads have 100 bases; leave them out of -k"),
+        ] {
+            assert!(refused(sizes).contains(message), "{}", refused(sizes));
+            let kmer_sizes = Some(sizes.to_owned());
+            let wanted = AssembleParams { kmer_sizes, ..Default::default() }.read_bases_wanted();
+            assert_eq!(wanted.to_string(), sizes.rsplit(',').next().unwrap());
+        }
         let zero = AssembleParams { min_count: Some(0), ..Default::default() };
         assert!(zero.check(100).unwrap_err().message().contains("--min-count is 0"));
     }
