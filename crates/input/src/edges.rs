@@ -20,8 +20,8 @@ use crate::limits::{GENES_MAX, LINE_BYTES_MAX, READ_BYTES};
 use crate::names::{self, GeneNames};
 use crate::storage;
 use crate::table::fit::delimiter_name;
-use crate::table::{TableLine, ends_in_returns, fields, shown};
-use crate::unpack::{self, Unpacked};
+use crate::table::{HEAD_BYTES, TableLine, ends_in_returns, fields, shown};
+use crate::unpack::{self, TextWithStart};
 
 pub use form::EdgesForm;
 
@@ -253,7 +253,7 @@ fn at_line(path: &Path, number: usize, what: &str) -> Error {
 /// Lines that are neither empty nor comments.
 struct Lines<'a> {
     path: &'a Path,
-    reader: BufReader<Unpacked>,
+    reader: TextWithStart,
     text: Vec<u8>,
     number: usize,
     end: u8,
@@ -263,13 +263,12 @@ impl<'a> Lines<'a> {
     /// `None` for a binary file.
     fn open(path: &'a Path) -> Result<Option<Self>> {
         let text = unpack::open(path).map_err(|cause| unpack::failure(OPERATION, path, &cause))?;
-        let mut reader = BufReader::with_capacity(READ_BYTES, text);
         // A damaged stream is refused by the reader of pairs.
-        let Ok(start) = reader.fill_buf() else { return Ok(None) };
-        if crate::table::kinds::check_text(start).is_err() {
+        let Ok((start, reader)) = unpack::with_start(text, HEAD_BYTES) else { return Ok(None) };
+        if crate::table::kinds::check_text(&start).is_err() {
             return Ok(None);
         }
-        let end = if ends_in_returns(start) { b'\r' } else { b'\n' };
+        let end = if ends_in_returns(&start) { b'\r' } else { b'\n' };
         Ok(Some(Self { path, reader, text: Vec::new(), number: 0, end }))
     }
 
@@ -379,6 +378,22 @@ mod tests {
         let error = converted(edges, Some("a\nb\nc\na\n")).unwrap_err().message();
         assert!(error.contains("names gene \"a\" twice, as gene 1 and as gene 4"), "{error}");
         assert!(error.ends_with("name each gene once"), "{error}");
+    }
+
+    /// The first bytes that a reader gave were the header `gene1 gene2 score` and its end, which
+    /// did not show that lines end in carriage returns alone.
+    #[test]
+    fn lines_may_end_in_any_way_below_any_header() {
+        for header in ["", "gene1\tgene2\tscore\n", "node1\tnode2\tcombined_score\n"] {
+            for end in ["\n", "\r\n", "\r"] {
+                let text = format!("{header}a\tb\t0.5\nc\ta\t0.25\n").replace('\n', end);
+                for text in [text.as_str(), text.trim_end()] {
+                    let (counts, made) = converted(text, None).unwrap();
+                    assert_eq!((counts.edges, counts.genes), (2, 3), "{text:?}");
+                    assert_eq!(made.lines().count(), 2);
+                }
+            }
+        }
     }
 
     #[test]

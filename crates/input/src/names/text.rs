@@ -1,18 +1,18 @@
 //! Reads names from text, line by line: a table, a list or an expression matrix.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use cuesta_core::budget::human;
 use cuesta_core::{Error, Result};
 
 use super::{GENES_HEADER, GeneNames, OPERATION, check};
-use crate::limits::{NAMED_LINE_BYTES_MAX, READ_BYTES};
+use crate::limits::NAMED_LINE_BYTES_MAX;
 use crate::matrix::LineLayout;
 use crate::table::matrix::is_enough;
 use crate::table::{HEAD_BYTES, ends_in_returns, fields, kinds, shown};
-use crate::unpack::{self, Unpacked};
+use crate::unpack::{self, TextWithStart};
 
 /// A line has at most this part of the memory.
 const LINES_IN_MEMORY: u64 = 32;
@@ -171,7 +171,7 @@ fn number_of(text: &[u8]) -> Option<u64> {
 /// The lines of a text, without their ends.
 struct Lines<'a> {
     path: &'a Path,
-    reader: BufReader<Unpacked>,
+    reader: TextWithStart,
     /// Lines that were read and are given again.
     ahead: VecDeque<Line>,
     number: usize,
@@ -183,11 +183,10 @@ impl<'a> Lines<'a> {
     fn open(path: &'a Path, memory_bytes: u64) -> Result<Self> {
         let fail = |cause| unpack::failure(OPERATION, path, &cause);
         let text = unpack::open(path).map_err(fail)?;
-        let mut reader = BufReader::with_capacity(READ_BYTES, text);
-        let start = reader.fill_buf().map_err(fail)?;
-        kinds::check_text(start)
+        let (start, reader) = unpack::with_start(text, HEAD_BYTES).map_err(fail)?;
+        kinds::check_text(&start)
             .map_err(|what| Error::input(OPERATION, format!("{} {what}", path.display())))?;
-        if ends_in_returns(start) {
+        if ends_in_returns(&start) {
             let path = path.display();
             let text = format!(
                 "{path} ends its lines in carriage returns alone; convert it with tr '\\r' '\\n'"

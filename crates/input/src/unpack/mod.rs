@@ -15,7 +15,7 @@ mod bgzip;
 mod gzip;
 
 use std::fmt::{self, Display, Formatter};
-use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use bzip2::bufread::MultiBzDecoder;
@@ -23,6 +23,7 @@ use cuesta_core::Error;
 use cuesta_core::error::ErrorKind as Kind;
 use liblzma::bufread::XzDecoder;
 
+use crate::limits::READ_BYTES;
 use crate::storage::Input;
 pub use bgzip::end_mark;
 pub use gzip::GzipReader;
@@ -182,6 +183,21 @@ pub fn damage_or(path: &Path, error: Error) -> Error {
         }
         _ => error,
     }
+}
+
+/// Text whose first bytes were read ahead.
+pub type TextWithStart = BufReader<Chain<Cursor<Vec<u8>>, Unpacked>>;
+
+/// Returns up to `count` bytes from the beginning of a text, and all of the text; a single call of
+/// `read` may return a few bytes only, which do not show how lines end.
+///
+/// # Errors
+/// As reading from [`open`].
+pub fn with_start(mut text: Unpacked, count: usize) -> io::Result<(Vec<u8>, TextWithStart)> {
+    let mut start = Vec::new();
+    (&mut text).take(count as u64).read_to_end(&mut start)?;
+    let all = Cursor::new(start.clone()).chain(text);
+    Ok((start, BufReader::with_capacity(READ_BYTES, all)))
 }
 
 /// Decompressed text of a file.
