@@ -227,7 +227,7 @@ fn each_row(
 ) -> Result<()> {
     let Some(mut lines) = Lines::open(path)? else { return Ok(()) };
     while let Some((number, text)) = lines.next()? {
-        if number == form.header {
+        if number == form.header || number == form.declaration {
             continue;
         }
         let row = fields::fields(text, form.delimiter);
@@ -378,6 +378,23 @@ mod tests {
         let error = converted(edges, Some("a\nb\nc\na\n")).unwrap_err().message();
         assert!(error.contains("names gene \"a\" twice, as gene 1 and as gene 4"), "{error}");
         assert!(error.ends_with("name each gene once"), "{error}");
+    }
+
+    #[test]
+    fn a_first_line_may_declare_the_delimiter() {
+        for (text, sign) in
+            [("sep=;\ngene1;gene2;score\na;b;0,5\n", ';'), ("sep=,\na,b,0.5\n", ',')]
+        {
+            let (counts, made) = converted(text, None).unwrap();
+            assert_eq!((counts.edges, counts.genes), (1, 2), "{text:?}");
+            assert!(made.contains("0.500000") && counts.layout.ends_with("(sep=) left out"));
+            let other = text.replacen(sign, "|", 1);
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("e.csv");
+            std::fs::write(&path, other).unwrap();
+            let error = recognise(&path).unwrap_err().message();
+            assert!(error.contains("line 1 of") && error.contains("by \"|\""), "{error}");
+        }
     }
 
     /// The first bytes that a reader gave were the header `gene1 gene2 score` and its end, which

@@ -339,6 +339,25 @@ mod tests {
         assert!(text.contains("column 2 \"Unnamed: 0\" that is no sample by its name"), "{text}");
     }
 
+    /// The first line of CSV for Excel was the header, which the reader then found too short.
+    #[test]
+    fn a_first_line_may_declare_the_delimiter() {
+        for (text, first) in [
+            ("sep=;\ngene;s1;s2\na;1,5;2\n", 1.5),
+            ("sep=,\r\ngene,s1,s2\r\na,1.5,2\r\n", 1.5),
+            ("SEP=\t\n# a comment\ngene\ts1\ts2\na\t1.5\t2\n", 1.5),
+            // Either delimiter would fit.
+            ("sep=;\ngene;s,1;s2\na;1,5;2\n", 1.5),
+            ("\u{FEFF}\"sep= \"\ngene s1 s2\na 1.5 2\n", 1.5),
+        ] {
+            let matrix = matrix(text).unwrap();
+            assert_eq!((names(&matrix.genes), matrix.values), (vec!["a"], vec![first, 2.0]));
+        }
+        assert!(message(b"sep=|\ngene|a\nx|1\n").contains("line 1 of m.txt says that fields are"));
+        let error = message(b"sep=;\ngene;a\nx;1\nx;2\n");
+        assert!(error.contains("line 4 of m.txt names gene \"x\", which line 3 has"), "{error}");
+    }
+
     #[test]
     fn bad_text_is_refused_with_its_line() {
         for (text, expected) in [

@@ -6,7 +6,7 @@ use crate::limits::CLUSTERS_MAX;
 use crate::row::{self, Row};
 use crate::table::fields::{self, SPACES};
 use crate::table::fit::delimiter_name;
-use crate::table::{TableLine, shown};
+use crate::table::{TableLine, declared_delimiter, shown};
 
 /// Lines that are looked at.
 pub const LINES_MAX: usize = 100;
@@ -67,6 +67,8 @@ pub struct EdgesForm {
     pub width: usize,
     /// Number of the line with names of the columns; 0 without one.
     pub header: usize,
+    /// Number of the line that declares the delimiter (`sep=;`); 0 without one.
+    pub declaration: usize,
     /// Column of the first gene.
     pub source: usize,
     /// Column of the second gene.
@@ -88,6 +90,16 @@ type Fault = (usize, String);
 
 /// The layout of an edge list that begins with these lines; `None` where they are of another kind.
 pub fn recognise(lines: &[TableLine]) -> Result<Option<EdgesForm>, Fault> {
+    let declared = lines.first().and_then(|first| declared_delimiter(first.text));
+    let Some(declared) = declared else { return undeclared(lines, None) };
+    let number = lines[0].number;
+    let delimiter = declared.map_err(|what| (number, what))?.byte();
+    let form = undeclared(&lines[1..], delimiter)?;
+    Ok(form.map(|form| EdgesForm { declaration: number, ..form }))
+}
+
+/// The layout of lines behind one that declares the delimiter `chosen`, if any does.
+fn undeclared(lines: &[TableLine], chosen: Option<u8>) -> Result<Option<EdgesForm>, Fault> {
     let Some(first) = lines.first() else { return Ok(None) };
     if is_kinc(first.text) {
         return Ok(None);
@@ -95,7 +107,8 @@ pub fn recognise(lines: &[TableLine]) -> Result<Option<EdgesForm>, Fault> {
     let has_tab = lines.iter().any(|line| line.text.contains(&b'\t'));
     for delimiter in [b'\t', b';', b',', SPACES] {
         // No name and no score has a tab in it.
-        if has_tab && matches!(delimiter, b';' | b',') {
+        let is_other = chosen.is_some_and(|chosen| delimiter != chosen);
+        if is_other || has_tab && matches!(delimiter, b';' | b',') {
             continue;
         }
         let rows: Vec<Vec<&[u8]>> =
@@ -183,6 +196,7 @@ fn form(
         decimal,
         width: labels.len(),
         header: first.number,
+        declaration: 0,
         source,
         target,
         score,
@@ -203,7 +217,8 @@ impl EdgesForm {
         };
         let comma = if self.decimal == b',' { ", decimal commas" } else { "" };
         let scale = if self.scale == 1 { "" } else { ", scores divided by 1,000" };
-        format!("{name}, separated by {}{comma}{scale}", delimiter_name(self.delimiter))
+        let declared = if self.declaration == 0 { "" } else { ", the first line (sep=) left out" };
+        format!("{name}, separated by {}{comma}{scale}{declared}", delimiter_name(self.delimiter))
     }
 
     /// The cluster of a row, counted from 1.

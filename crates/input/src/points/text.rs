@@ -168,7 +168,7 @@ impl Text {
                 bytes.truncate(complete);
             }
             let points = bytes.split(|&byte| byte == b'\n').filter(|line| has_point(line));
-            if is_all || points.take(2).count() == 2 {
+            if is_all || points.take(3).count() == 3 {
                 return points::recognise(&bytes, table).map_err(|error| {
                     let name = self.path.display().to_string();
                     Error::input(OPERATION, error.message(&name))
@@ -238,14 +238,17 @@ impl Text {
     ) -> Result<u64> {
         let Some(form) = &self.form else { return Ok(0) };
         let mut rows = 0;
-        // Names of the columns stand above the first point.
-        let mut has_names = offset == 0 && form.header > 0;
+        // The delimiter and the names of the columns may stand above the first point.
+        let above = usize::from(form.is_declared) + usize::from(form.header > 0);
+        let mut above = if offset == 0 { above } else { 0 };
         for line in lines.split_inclusive(|&byte| byte == self.end) {
             let text = line.strip_suffix(&[self.end]).unwrap_or(line);
             let text = text.strip_suffix(b"\r").unwrap_or(text);
             let text =
                 if offset == 0 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text };
-            if has_point(text) && !std::mem::take(&mut has_names) {
+            if has_point(text) && above > 0 {
+                above -= 1;
+            } else if has_point(text) {
                 match append::<T>(text, form, numbers) {
                     Ok(is_point) => rows += u64::from(is_point),
                     Err(what) => return Err(self.at(offset, &what)),

@@ -23,12 +23,13 @@ const EVERY: &str = "all";
 const TABLES: &str = "matrix, points, edge list";
 
 /// Forms that are read.
-pub const READ: [InputForm; 27] = [
+pub const READ: [InputForm; 28] = [
     form(TABLES, "fields separated by tabs, commas, semicolons or spaces", "recognised"),
     form(TABLES, "decimal commas (`1,5;2,25`)", "recognised"),
     form(TABLES, "text and numbers in double quotes", "quotes are left out"),
     form(TABLES, "lines that end in LF, CRLF or CR", "recognised"),
     form(TABLES, "a byte order mark of UTF-8", "skipped"),
+    form(TABLES, "a first line `sep=;` (Excel)", "left out and said: it names the delimiter"),
     form(TABLES, "gzip, bgzip, bzip2, xz or Zstandard", "unpacked, by content"),
     form("matrix, points", "empty columns at the end of all lines", "left out"),
     form("matrix, points", "lines of delimiters alone", "skipped"),

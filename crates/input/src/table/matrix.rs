@@ -1,117 +1,22 @@
 //! Recognises the layout of an expression matrix from its first lines.
 
 mod above;
+mod form;
 mod header;
 mod roles;
 
-use super::fields::{self, SPACES, is_blank};
+use super::fields::{self, is_blank};
 use super::fit::{self, Dialect, Requirements, TableFit};
 use super::{
-    HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, shown,
+    DelimiterChoice, HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines,
+    TableParams, shown,
 };
 use roles::{ColumnRoles, MatrixColumns};
 
 pub use above::{MatrixKind, is_enough};
+use form::value;
+pub use form::{FormError, MatrixForm};
 pub use header::{counts_rows, is_index_label};
-
-/// Words for a missing value in any matrix; an empty field always is one.
-const MISSING: [&str; 3] = ["NA", "NaN", "nan"];
-/// ColumnRoles of a matrix.
-#[derive(Clone, Debug)]
-pub struct MatrixForm {
-    /// Form of the file.
-    pub kind: MatrixKind,
-    /// Delimiter and decimal sign.
-    pub signs: Dialect,
-    /// Fields of a row.
-    pub roles: Vec<Role>,
-    /// Names of the samples.
-    pub samples: Vec<String>,
-    /// Whether a line names the samples.
-    pub has_header: bool,
-    /// Whether that line has no field above the names of the rows.
-    pub is_header_short: bool,
-    /// Offset of the first row, and the lines before it.
-    pub begins_at: (usize, usize),
-    /// Names of the first rows, for messages.
-    pub first_names: Vec<String>,
-    /// Words for a missing value besides those of all matrices.
-    pub missing: Vec<String>,
-    /// Rows that the file claims to have.
-    pub rows: Option<u64>,
-}
-
-/// Part of a text that cannot be read, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FormError {
-    /// Line, from 1; the file as such without one.
-    pub line: Option<usize>,
-    /// A sentence continuing "line N of FILE" or "FILE".
-    pub what: String,
-}
-
-impl FormError {
-    pub(super) fn line(line: &TableLine, what: impl Into<String>) -> Self {
-        Self { line: Some(line.number), what: what.into() }
-    }
-
-    pub(super) fn file(what: impl Into<String>) -> Self {
-        Self { line: None, what: what.into() }
-    }
-
-    /// The message about a file of this name.
-    pub fn message(&self, name: &str) -> String {
-        match self.line {
-            Some(line) => format!("line {line} of {name} {}", self.what),
-            None => format!("{name} {}", self.what),
-        }
-    }
-}
-
-impl MatrixForm {
-    /// Whether rows are a name and values alone, separated by one byte.
-    pub fn is_plain(&self) -> bool {
-        self.signs.delimiter != SPACES
-            && self.roles[0] == Role::Name
-            && self.roles[1..].iter().all(|&role| role == Role::Value)
-    }
-
-    /// Whether a field says that a value is missing.
-    pub fn is_missing(&self, text: &str) -> bool {
-        is_missing(text) || self.missing.iter().any(|word| word == text)
-    }
-
-    /// Whether a word for missing values is a number, such as -9999.
-    pub fn has_missing_numbers(&self) -> bool {
-        let is_number = |word: &String| {
-            fields::number(word.as_bytes(), self.signs.decimal).is_some_and(|value| !value.is_nan())
-        };
-        self.missing.iter().any(is_number)
-    }
-
-    /// The number in a field; NaN when it says that the value is missing.
-    pub fn number(&self, field: &[u8]) -> Option<f64> {
-        value(field, self.signs.decimal, &self.missing)
-    }
-}
-
-/// Whether a number has the value of one of the words for missing values, such as -9999.
-fn is_missing_number(number: f64, decimal: u8, missing: &[String]) -> bool {
-    missing.iter().any(|word| fields::number(word.as_bytes(), decimal) == Some(number))
-}
-
-fn is_missing(text: &str) -> bool {
-    text.is_empty() || MISSING.contains(&text)
-}
-
-fn value(field: &[u8], decimal: u8, missing: &[String]) -> Option<f64> {
-    let text = str::from_utf8(fields::bare(field)).ok()?;
-    if is_missing(text) || missing.iter().any(|word| word == text) {
-        return Some(f64::NAN);
-    }
-    let number = fields::number(field, decimal).filter(|value| !value.is_nan())?;
-    Some(if is_missing_number(number, decimal, missing) { f64::NAN } else { number })
-}
 
 /// Recognises the layout of the text whose first lines these are; see [`is_enough`].
 ///
@@ -123,6 +28,8 @@ pub fn recognise(
     missing: &[String],
 ) -> Result<MatrixForm, FormError> {
     let above = above::above(bytes)?;
+    let declared = above.delimiter.filter(|_| params.delimiter == DelimiterChoice::Auto);
+    let params = &TableParams { delimiter: declared.unwrap_or(params.delimiter), ..params.clone() };
     let mut missing = missing.to_vec();
     missing.extend(above.kind.missing().iter().map(|&word| word.to_owned()));
     let mut lines = TableLines::new(&bytes[above.begins_at.0..], above.begins_at.1);
@@ -158,6 +65,7 @@ pub fn recognise(
     }
     form.first_names = first_names(&form, &table);
     form.missing = missing;
+    form.is_declared = declared.is_some();
     Ok(form)
 }
 
@@ -388,6 +296,7 @@ impl Recognition<'_> {
             first_names: Vec::new(),
             missing: Vec::new(),
             rows: None,
+            is_declared: false,
         }
     }
 }

@@ -50,6 +50,31 @@ impl DelimiterChoice {
     }
 }
 
+/// Returns the delimiter that a first line such as Excel's `sep=;` declares; `None` for another
+/// line.
+///
+/// # Errors
+/// A sentence continuing "line N of FILE" for a delimiter that is not read.
+pub fn declared_delimiter(line: &[u8]) -> Option<Result<DelimiterChoice, String>> {
+    let line = &line[line.iter().position(|&byte| byte != b' ').unwrap_or(0)..];
+    let inside = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\""));
+    let (label, delimiter) = inside.unwrap_or(line).split_at_checked(4)?;
+    if !label.eq_ignore_ascii_case(b"sep=") {
+        return None;
+    }
+    Some(match delimiter {
+        b"\t" | b"\\t" => Ok(DelimiterChoice::Tab),
+        b"," => Ok(DelimiterChoice::Comma),
+        b";" => Ok(DelimiterChoice::Semicolon),
+        b" " => Ok(DelimiterChoice::Space),
+        _ => Err(format!(
+            "says that fields are separated by {}; write them with tabs, commas, semicolons or \
+             spaces between them",
+            shown(delimiter)
+        )),
+    })
+}
+
 /// Sign between the whole part of a number and its fraction.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -3,7 +3,10 @@
 use super::fields::{self, is_blank, is_quoted};
 use super::fit::{self, Dialect, NONE, Requirements, TableFit};
 use super::matrix::{FormError, counts_rows, is_index_label};
-use super::{HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns, shown};
+use super::{
+    DelimiterChoice, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns,
+    declared_delimiter, shown,
+};
 
 /// Labels of columns that may count the rows.
 const COUNTER_LABELS: [&str; 7] = ["index", "id", "idx", "row", "no", "nr", "number"];
@@ -25,6 +28,8 @@ pub struct PointsForm {
     pub names: Vec<String>,
     /// Number and use of a column that is left out, in words.
     pub left_out: Option<String>,
+    /// Whether the first line declares the delimiter (`sep=;`).
+    pub is_declared: bool,
 }
 
 impl PointsForm {
@@ -55,6 +60,21 @@ fn is_any_number(field: &[u8]) -> bool {
 pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm>, FormError> {
     let lines: Vec<TableLine> =
         TableLines::new(bytes, 0).filter(|line| has_point(line.text)).take(HEAD_LINES).collect();
+    if let Some(first) = lines.first()
+        && let Some(delimiter) = declared_delimiter(first.text)
+    {
+        let delimiter = delimiter.map_err(|what| FormError::line(first, what))?;
+        let is_chosen = params.delimiter != DelimiterChoice::Auto;
+        let delimiter = if is_chosen { params.delimiter } else { delimiter };
+        let params = TableParams { delimiter, ..params.clone() };
+        let form = of_lines(&lines[1..], &params)?;
+        return Ok(form.map(|form| PointsForm { is_declared: true, ..form }));
+    }
+    of_lines(&lines, params)
+}
+
+/// The layout of lines that are points, or names of columns above them.
+fn of_lines(lines: &[TableLine], params: &TableParams) -> Result<Option<PointsForm>, FormError> {
     if lines.is_empty() {
         return Ok(None);
     }
@@ -66,7 +86,7 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
         allows_single: true,
         is_annotation: &|_| false,
     };
-    let mut fits = fit::fits(&lines, &demand);
+    let mut fits = fit::fits(lines, &demand);
     let line = &lines[0];
     let is_header = !fields::fields(line.text, b',').iter().any(|field| is_any_number(field));
     if fits.len() > 1 && is_header && line.text.contains(&b',') {
@@ -167,7 +187,14 @@ impl Recognition<'_> {
         }
         let header = if has_header { self.line.number } else { 0 };
         let signs = Dialect { delimiter, decimal };
-        Ok(PointsForm { signs, roles, header, names: Vec::new(), left_out: None })
+        Ok(PointsForm {
+            signs,
+            roles,
+            header,
+            names: Vec::new(),
+            left_out: None,
+            is_declared: false,
+        })
     }
 
     /// The columns of `--columns`, from 0.
@@ -214,7 +241,8 @@ impl Recognition<'_> {
         let names = pairs.filter_map(|(name, _)| fields::unquoted(fields::bare(name))).collect();
         roles.resize(full, Role::Empty);
         let header = if has_header { self.line.number } else { 0 };
-        Ok(PointsForm { signs: fit.signs, roles, header, names, left_out })
+        let (signs, is_declared) = (fit.signs, false);
+        Ok(PointsForm { signs, roles, header, names, left_out, is_declared })
     }
 
     /// Refuses a first line that may be names such as pandas gives columns without a name.
@@ -355,6 +383,16 @@ mod tests {
             let form = form(text).unwrap();
             assert_eq!((form.dimensions(), form.header), (dimensions, header), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_first_line_may_declare_the_delimiter() {
+        for text in ["sep=;\n1,5;2\n3;4\n", "\"sep=;\"\r\nx;y\r\n1,5;2\r\n3;4\r\n"] {
+            let form = form(text).unwrap();
+            let signs = Dialect { delimiter: b';', decimal: b',' };
+            assert_eq!((form.signs, form.dimensions(), form.is_declared), (signs, 2, true));
+        }
+        assert!(form("sep=|\n1|2\n").unwrap_err().what.contains("separated by \"|\""));
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub fn matrix(form: &MatrixForm, rows: Option<u64>, is_turned: bool) -> String {
         _ => {}
     }
     parts.extend(left_out(&form.roles));
+    parts.extend(declaration(form.is_declared));
     parts.join(", ")
 }
 
@@ -110,7 +111,12 @@ pub fn points(form: &PointsForm) -> String {
     parts.push(separators(form.signs));
     parts.push(header.to_owned());
     parts.extend(form.left_out.clone());
+    parts.extend(declaration(form.is_declared));
     parts.join(", ")
+}
+
+fn declaration(is_declared: bool) -> Option<String> {
+    is_declared.then(|| "the first line (sep=) left out".to_owned())
 }
 
 fn separators(signs: Dialect) -> String {

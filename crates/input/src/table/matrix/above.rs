@@ -1,6 +1,8 @@
 //! Lines above the table: those of GCT, of a GEO series matrix, and comments.
 
-use super::super::{HEAD_BYTES, TableLine, TableLines, fields};
+use super::super::{
+    DelimiterChoice, HEAD_BYTES, TableLine, TableLines, declared_delimiter, fields,
+};
 use super::FormError;
 
 /// Form of a file with a matrix.
@@ -37,6 +39,14 @@ pub struct Above {
     pub begins_at: (usize, usize),
     /// Numbers in the second line of GCT: rows, samples, columns about rows, lines about samples.
     pub sizes: Vec<u64>,
+    /// Delimiter that the first line declares, as in `sep=;`.
+    pub delimiter: Option<DelimiterChoice>,
+}
+
+impl Above {
+    fn new(kind: MatrixKind, begins_at: (usize, usize), sizes: Vec<u64>) -> Self {
+        Self { kind, begins_at, sizes, delimiter: None }
+    }
 }
 
 /// Whether these first bytes of a text are enough to recognise its layout.
@@ -53,7 +63,23 @@ pub fn is_enough(bytes: &[u8]) -> bool {
 /// The lines above the table.
 pub fn above(bytes: &[u8]) -> Result<Above, FormError> {
     let mut lines = TableLines::new(bytes, 0);
-    let plain = Above { kind: MatrixKind::Delimited, begins_at: (0, 0), sizes: Vec::new() };
+    let first = lines.next();
+    let declared = first.as_ref().map(|first| (first, declared_delimiter(first.text)));
+    let Some((first, Some(delimiter))) = declared else { return undeclared(bytes) };
+    let delimiter = delimiter.map_err(|what| FormError::line(first, what))?;
+    let (place, number) = (lines.place, lines.number);
+    let later =
+        |error: FormError| FormError { line: error.line.map(|line| line + number), ..error };
+    let above = undeclared(&bytes[place..]).map_err(later)?;
+    let (offset, before) = above.begins_at;
+    let begins_at = (place + offset, number + before);
+    Ok(Above { begins_at, delimiter: Some(delimiter), ..above })
+}
+
+/// The lines above a table whose first line declares no delimiter.
+fn undeclared(bytes: &[u8]) -> Result<Above, FormError> {
+    let mut lines = TableLines::new(bytes, 0);
+    let plain = Above::new(MatrixKind::Delimited, (0, 0), Vec::new());
     let Some(first) = lines.next() else { return Ok(plain) };
     match first.text {
         [b'#', b'1', b'.', digit @ (b'2' | b'3'), ..] => gct(*digit - b'0', &mut lines, &first),
@@ -81,7 +107,7 @@ fn gct(version: u8, lines: &mut TableLines, first: &TableLine) -> Result<Above, 
         return Err(FormError::line(first, text));
     };
     let begins_at = (lines.place, lines.number);
-    Ok(Above { kind: MatrixKind::Gct(version), begins_at, sizes })
+    Ok(Above::new(MatrixKind::Gct(version), begins_at, sizes))
 }
 
 fn series(lines: &mut TableLines) -> Above {
@@ -91,7 +117,7 @@ fn series(lines: &mut TableLines) -> Above {
         }
     }
     let begins_at = (lines.place, lines.number);
-    Above { kind: MatrixKind::Series, begins_at, sizes: Vec::new() }
+    Above::new(MatrixKind::Series, begins_at, Vec::new())
 }
 
 /// Comments end before the first other line; the last of them is the header where it has as many
@@ -114,5 +140,5 @@ fn comments(bytes: &[u8]) -> Above {
         before = begins_at;
         begins_at = (lines.place, lines.number);
     }
-    Above { kind: MatrixKind::Delimited, begins_at, sizes: Vec::new() }
+    Above::new(MatrixKind::Delimited, begins_at, Vec::new())
 }

@@ -186,5 +186,6 @@ pub fn declared(
         first_names: Vec::new(),
         missing: Vec::new(),
         rows: above.sizes.first().copied(),
+        is_declared: false,
     })
 }
