@@ -305,6 +305,28 @@ mod tests {
         assert!(message(text.as_bytes()).contains("sample 5: \"-\""));
     }
 
+    /// `NAN` was asked whether it has a decimal comma, as it is a number with either sign.
+    #[test]
+    fn other_words_for_missing_values_are_named_in_the_remedy() {
+        for word in
+            ["NAN", "-nan", "+nan", "-NaN", "#N/A", "N/A", "null", "NULL", "None", "<NA>", "-"]
+        {
+            let text = format!("gene\ta\tb\nx\t1\t2\ny\t{word}\t2.5\nz\t3\t4\n");
+            let error = message(text.as_bytes());
+            assert!(
+                error.contains("line 3 of m.txt") && error.contains("missing value?"),
+                "{error}"
+            );
+            let option = error.split("then give --missing").nth(1).unwrap();
+            let given = option[1..].split(')').next().unwrap().trim_matches('\'');
+            assert_eq!(given, word);
+            assert!(word.starts_with('-') == option.starts_with('='), "{error}");
+            let options = Options { missing: vec![given.to_owned()], ..Options::default() };
+            let read = parse("m", text.as_bytes(), &options).unwrap();
+            assert!(read.values[2].is_nan() && read.values[3] == 2.5);
+        }
+    }
+
     /// Numbers among the words for missing values, such as -9999, were read as values.
     #[test]
     fn a_number_may_stand_for_a_missing_value() {

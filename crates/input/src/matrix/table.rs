@@ -43,6 +43,17 @@ pub fn form_error(name: &str, error: &FormError) -> Error {
     Error::input(OPERATION, error.message(name))
 }
 
+/// `--missing` with a word, as a shell takes it.
+fn missing_option(field: &[u8]) -> String {
+    let word = String::from_utf8_lossy(fields::bare(field));
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+".contains(letter);
+    let equals = if word.starts_with('-') { "=" } else { " " };
+    match word.chars().all(is_plain) {
+        true => format!("--missing{equals}{word}"),
+        false => format!("--missing{equals}'{word}'"),
+    }
+}
+
 impl<'a> Table<'a> {
     /// The table of a file with this layout.
     pub fn new(name: &'a str, form: MatrixForm) -> Self {
@@ -202,6 +213,9 @@ impl<'a> Table<'a> {
 
     fn no_number(&self, field: &[u8]) -> String {
         let what = "something other than a number";
+        if fields::is_missing_word(field) {
+            return format!("{what} (a missing value? then give {})", missing_option(field));
+        }
         if let Some(written) = fields::without_thousands(field, self.form.signs.decimal) {
             let choice = match self.form.signs.decimal {
                 b'.' if fields::number(field, b',').is_some() => {
@@ -217,10 +231,10 @@ impl<'a> Table<'a> {
             return format!("{what} ({choice} between thousands? then write it as {written})");
         }
         match self.form.signs.decimal {
-            b'.' if fields::number(field, b',').is_some() => {
+            b'.' if fields::has_sign(field, b',') => {
                 format!("{what} (with a decimal comma? then give --decimal comma)")
             }
-            b',' if fields::number(field, b'.').is_some() => {
+            b',' if fields::has_sign(field, b'.') => {
                 format!("{what} (with a decimal point, where others have a comma)")
             }
             _ if fields::bare(field).first().is_some_and(u8::is_ascii_alphabetic) => format!(

@@ -8,8 +8,10 @@ use memchr::{memchr, memchr_iter};
 pub const SPACES: u8 = b' ';
 
 /// Words that programs write for a missing value.
-const MISSING_WORDS: [&[u8]; 8] =
-    [b"na", b"nan", b"n/a", b"#n/a", b"null", b"none", b"nd", b"missing"];
+const MISSING_WORDS: [&[u8]; 14] = [
+    b"na", b"nan", b"n/a", b"#n/a", b"null", b"none", b"nd", b"missing", b"<na>", b"#na", b"#nan",
+    b"n.a.", b"-", b".",
+];
 
 /// The first field of a line, quotes included, and what follows its separator.
 pub fn split(line: &[u8], delimiter: u8) -> (&[u8], Option<&[u8]>) {
@@ -89,9 +91,20 @@ pub fn is_quoted(field: &[u8]) -> bool {
 
 /// Whether a field holds text, not a word for a missing value.
 pub fn is_text(field: &[u8]) -> bool {
+    bare(field).iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80)
+        && !is_missing_word(field)
+}
+
+/// Whether a field holds a word that programs write for a missing value, in any case.
+pub fn is_missing_word(field: &[u8]) -> bool {
     let lower = bare(field).to_ascii_lowercase();
-    lower.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80)
-        && !MISSING_WORDS.contains(&lower.as_slice())
+    let unsigned = lower.strip_prefix(b"-").or_else(|| lower.strip_prefix(b"+")).unwrap_or(&lower);
+    MISSING_WORDS.contains(&lower.as_slice()) || unsigned == b"nan"
+}
+
+/// Whether a field is a number with the decimal sign `sign`, which it has.
+pub fn has_sign(field: &[u8], sign: u8) -> bool {
+    memchr(sign, field).is_some() && number(field, sign).is_some()
 }
 
 /// Whether a field is empty, but for spaces and quotes.
