@@ -211,6 +211,7 @@ fn score_of(field: &[u8], form: &EdgesForm) -> std::result::Result<(Micro, bool)
     let score = fields::number(bare, form.decimal).filter(|score| score.is_finite());
     let score = score.ok_or_else(|| format!("has {}, which is no score", shown(field)))?;
     let score = score / f64::from(form.scale);
+    form.check_score(score, field)?;
     if score.abs() > SCORE_MAX {
         return Err(format!("has the score {}, give at most {SCORE_MAX}", shown(field)));
     }
@@ -367,6 +368,30 @@ mod tests {
                 format!("node1\tnode2\tcombined_score\na\tb\t{}\na\tc\t{}\n", scores[0], scores[1]);
             let made = converted(&text, None).unwrap().1;
             assert!(made.contains(expected) && !made.contains("0.000999"), "{made}");
+        }
+    }
+
+    /// STRING's links without their header were scores of up to 999.
+    #[test]
+    fn scores_beyond_1_are_refused_unless_the_header_allows_them() {
+        let list = |header: &str, score: &str| format!("{header}a\tb\t0.5\nc\ta\t{score}\n");
+        for score in ["999", "1.8", "-1.5", "1.000001", "1e9"] {
+            let error = converted(&list("", score), None).unwrap_err().message();
+            assert!(error.contains("line 2 of") && error.contains("beyond -1 to 1 in"), "{error}");
+            assert!(error.contains("combined_score") && error.contains("divide them"), "{error}");
+            for label in ["score", "correlation", "r", "similarity"] {
+                let text = list(&format!("gene1\tgene2\t{label}\n"), score);
+                let error = converted(&text, None).unwrap_err().message();
+                assert!(error.contains("line 3 of") && error.contains("column weight"), "{error}");
+            }
+            for label in ["Weight", "importance", "value"] {
+                let score = if score == "1e9" { "2000" } else { score };
+                let text = list(&format!("gene1\tgene2\t{label}\n"), score);
+                assert_eq!(converted(&text, None).unwrap().0.edges, 2);
+            }
+        }
+        for score in ["1", "-1.0000004", "NA"] {
+            assert_eq!(converted(&list("", score), None).unwrap().0.edges, 2);
         }
     }
 

@@ -10,6 +10,8 @@ use crate::table::{TableLine, declared_delimiter, shown};
 
 /// Lines that are looked at.
 pub const LINES_MAX: usize = 100;
+/// Least score that is not rounded to 1 or less.
+const CORRELATION_END: f64 = 1.0000005;
 
 const SOURCES: [&str; 12] = [
     "source",
@@ -45,6 +47,8 @@ const SCORES: [&str; 14] = [
     "importance",
     "value",
 ];
+/// Those of [`SCORES`] that may be beyond -1 to 1: they are no correlations.
+const UNBOUNDED: [&str; 3] = ["weight", "importance", "value"];
 /// Columns of KINC 3's tidy text that a version-1 line has too, in its order.
 const KINC: [&str; 7] = [
     "num_clusters",
@@ -219,6 +223,28 @@ impl EdgesForm {
         let scale = if self.scale == 1 { "" } else { ", scores divided by 1,000" };
         let declared = if self.declaration == 0 { "" } else { ", the first line (sep=) left out" };
         format!("{name}, separated by {}{comma}{scale}{declared}", delimiter_name(self.delimiter))
+    }
+
+    /// Checks that a score is a correlation, unless the column's name allows any.
+    ///
+    /// # Errors
+    /// A sentence continuing "line N of FILE".
+    pub fn check_score(&self, score: f64, field: &[u8]) -> Result<(), String> {
+        let label = self.labels[2].to_lowercase();
+        let is_unbounded = self.header > 0 && UNBOUNDED.contains(&label.as_str());
+        if score.abs() < CORRELATION_END || is_unbounded {
+            return Ok(());
+        }
+        let remedy = match self.header {
+            0 => {
+                "in a list without a header; of STRING? then put its header above (protein1 \
+                 protein2 combined_score), and scores are divided by 1,000; else divide them, or \
+                 put the header gene1 gene2 weight above if they are no correlations"
+            }
+            _ => "divide them, or name the column weight if they are no correlations",
+        };
+        let separator = if self.header == 0 { " " } else { "; " };
+        Err(format!("has the score {}, beyond -1 to 1{separator}{remedy}", shown(field)))
     }
 
     /// The cluster of a row, counted from 1.

@@ -63,7 +63,7 @@ pub const READ: [InputForm; 28] = [
 ];
 
 /// Forms that are refused because they can be read in two ways.
-pub const TWO_READINGS: [InputForm; 14] = [
+pub const TWO_READINGS: [InputForm; 15] = [
     form(
         POINTS,
         "`1,5` in every line: two numbers, or one",
@@ -96,6 +96,11 @@ pub const TWO_READINGS: [InputForm; 14] = [
     form(MATRIX, "a column `Length`, `Start`: an annotation, or a sample", "`--columns`"),
     form(MATRIX, "a gene in two lines", "one line, their sum, or different names"),
     form(EDGES, "an edge with two scores", "keep one line"),
+    form(
+        EDGES,
+        "a score beyond -1 to 1: of STRING, or no correlation",
+        "a header with `combined_score`, or `weight`",
+    ),
     form(EDGES, "a name twice in `--genes` for an edge list", "each name once"),
     form(EVERY, "the same file twice, by name, link or folder", "each input once"),
 ];
