@@ -380,6 +380,18 @@ mod tests {
         assert!(error.contains("line 4 of m.txt names gene \"x\", which line 3 has"), "{error}");
     }
 
+    /// `a, b` made samples and genes whose names begin with a blank.
+    #[test]
+    fn blanks_around_names_are_no_part_of_them() {
+        let matrix = matrix("gene, \"s, 1\" , s2\n TP53 , 1.5, 2\n\" A \", 3, 4\n").unwrap();
+        assert_eq!(names(&matrix.samples), ["s, 1", "s2"]);
+        assert_eq!(names(&matrix.genes), ["TP53", "A"]);
+        assert_eq!(matrix.values, [1.5, 2.0, 3.0, 4.0]);
+        let error = message(b"gene\ts1\nTP53\t1\nTP53 \t2\n");
+        assert!(error.contains("line 3 of m.txt names gene \"TP53\", which line 2 has"), "{error}");
+        assert!(message(b"gene\ts1\na\t1\n  \t2\n").contains("line 3 of m.txt has no gene name"));
+    }
+
     #[test]
     fn bad_text_is_refused_with_its_line() {
         for (text, expected) in [

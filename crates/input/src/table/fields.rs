@@ -16,7 +16,9 @@ const MISSING_WORDS: [&[u8]; 14] = [
 /// The first field of a line, quotes included, and what follows its separator.
 pub fn split(line: &[u8], delimiter: u8) -> (&[u8], Option<&[u8]>) {
     let mut start = 0;
-    if line.first() == Some(&b'"') {
+    if matches!(line.first(), Some(b'"' | b' ')) {
+        // Blanks may be in front of a quote, as in `a, "b, c"`.
+        start = line.len() - trim_start(line).len();
         // A doubled quote ends one quoted stretch and begins the next.
         while line.get(start) == Some(&b'"') {
             start += 1 + memchr(b'"', &line[start + 1..]).map_or(0, |length| length + 1);
@@ -112,11 +114,11 @@ pub fn is_blank(field: &[u8]) -> bool {
     bare(field).is_empty()
 }
 
-/// Text of a name: UTF-8, quotes removed.
+/// Text of a name: UTF-8, blanks around it and quotes removed.
 pub fn unquoted(field: &[u8]) -> Option<String> {
-    let text = str::from_utf8(field).ok()?;
+    let text = str::from_utf8(field.trim_ascii()).ok()?;
     Some(match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-        Some(quoted) => quoted.replace("\"\"", "\""),
+        Some(quoted) => quoted.trim_ascii().replace("\"\"", "\""),
         None => text.to_owned(),
     })
 }
@@ -192,6 +194,7 @@ mod tests {
         assert_eq!(fields(line, SPACES), [&b"a"[..], b"\"b c\"", b"1"]);
         assert_eq!(count(line, SPACES), 3);
         assert_eq!(fields(b"1,,3,", b','), [&b"1"[..], b"", b"3", b""]);
+        assert_eq!(fields(b"a, \"b, c\",  d ", b','), [&b"a"[..], b" \"b, c\"", b"  d "]);
     }
 
     #[test]

@@ -23,10 +23,11 @@ const EVERY: &str = "all";
 const TABLES: &str = "matrix, points, edge list";
 
 /// Forms that are read.
-pub const READ: [InputForm; 28] = [
+pub const READ: [InputForm; 29] = [
     form(TABLES, "fields separated by tabs, commas, semicolons or spaces", "recognised"),
     form(TABLES, "decimal commas (`1,5;2,25`)", "recognised"),
     form(TABLES, "text and numbers in double quotes", "quotes are left out"),
+    form(TABLES, "blanks around names and numbers (`a, b, c`)", "left out"),
     form(TABLES, "lines that end in LF, CRLF or CR", "recognised"),
     form(TABLES, "a byte order mark of UTF-8", "skipped"),
     form(TABLES, "a first line `sep=;` (Excel)", "left out and said: it names the delimiter"),
