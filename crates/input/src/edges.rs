@@ -23,7 +23,7 @@ use crate::table::fit::delimiter_name;
 use crate::table::{HEAD_BYTES, TableLine, ends_in_returns, fields, shown};
 use crate::unpack::{self, TextWithStart};
 
-pub use form::EdgesForm;
+pub use form::{EdgesForm, kind_of_pairs};
 
 const OPERATION: &str = "input.edges";
 /// Largest absolute score.

@@ -392,6 +392,28 @@ mod tests {
         assert!(message(b"gene\ts1\na\t1\n  \t2\n").contains("line 3 of m.txt has no gene name"));
     }
 
+    /// Pairs were asked whether their first line is a header or a gene.
+    #[test]
+    fn gene_pairs_are_named_and_no_matrix() {
+        let kinc = "7\t3\t1\t2\t5\t1\t0\t1\t0\t0.871\t11910711\n\
+             8\t3\t1\t1\t5\t1\t0\t1\t0\t-0.9\t11910711\n";
+        for (text, kind) in [
+            (kinc, "is KINC text, which holds gene pairs"),
+            ("gene1\tgene2\tscore\nTP53\tMDM2\t0.5\n", "is an edge list, which holds"),
+            ("TP53\tMDM2\t0.5\nA\tB\t0.25\n", "is an edge list"),
+            ("protein1 protein2 combined_score\na b 999\n", "is an edge list"),
+            ("1\t2\t0.5\n3\t4\t0.25\n", "may be a header or a gene"),
+        ] {
+            let error = message(text.as_bytes());
+            assert!(error.contains(kind), "{error}");
+        }
+        assert_eq!(matrix("gene\ttarget\na\t1\n").unwrap().genes, ["a"]);
+        // Numbers of genes as their names, and ten samples.
+        let numbers =
+            "g\ts1\ts2\ts3\ts4\ts5\ts6\ts7\ts8\ts9\ts10\n7\t3\t1\t2\t5\t1\t0\t1\t0\t0.8\t11\n";
+        assert_eq!(matrix(numbers).unwrap().samples.len(), 10);
+    }
+
     #[test]
     fn bad_text_is_refused_with_its_line() {
         for (text, expected) in [

@@ -2,11 +2,12 @@
 
 use cuesta_core::fixed::Micro;
 
+use crate::kinc;
 use crate::limits::CLUSTERS_MAX;
 use crate::row::{self, Row};
 use crate::table::fields::{self, SPACES};
 use crate::table::fit::delimiter_name;
-use crate::table::{TableLine, declared_delimiter, shown};
+use crate::table::{HEAD_BYTES, TableLine, TableLines, declared_delimiter, shown};
 
 /// Lines that are looked at.
 pub const LINES_MAX: usize = 100;
@@ -133,6 +134,28 @@ fn is_kinc(line: &[u8]) -> bool {
     let fields = fields::fields(line, b'\t');
     let is_integer = |field: &&[u8]| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
     matches!(fields.len(), 7 | 11) && fields[..2].iter().all(is_integer)
+}
+
+/// Name of the kind of gene pairs that a text begins with; `None` where it holds something else.
+pub fn kind_of_pairs(bytes: &[u8]) -> Option<&'static str> {
+    let start = &bytes[..bytes.len().min(HEAD_BYTES)];
+    // The last line may be cut.
+    let complete =
+        if start.len() < bytes.len() { memchr::memrchr(b'\n', start)? } else { start.len() };
+    let lines: Vec<TableLine> = TableLines::new(&start[..complete], 0)
+        .filter(|line| !line.text.starts_with(b"#"))
+        .take(LINES_MAX)
+        .collect();
+    let is_row = |line: &TableLine| {
+        is_kinc(line.text)
+            && kinc::shape_of(line.text)
+                .and_then(|shape| kinc::line::parse(line.text, &shape))
+                .is_ok()
+    };
+    if lines.first().is_some_and(is_row) && lines.iter().all(is_row) {
+        return Some("KINC text");
+    }
+    recognise(&lines).ok().flatten().map(|_| "an edge list")
 }
 
 fn of_rows(

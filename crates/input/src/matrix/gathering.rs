@@ -11,8 +11,9 @@ use super::room::Room;
 use super::summaries::is_summary;
 use super::table::{Table, TableLines, TableRow, form_error, shown, split_at_line};
 use super::{ExpressionMatrix, OPERATION, Options, join};
-use crate::table::TableLine;
+use crate::edges::kind_of_pairs;
 use crate::table::matrix::{MatrixForm, MatrixKind, recognise};
+use crate::table::{TableLine, TableParams};
 
 /// Bytes of a gene in a list of names, and the number of its line.
 const GENE_BYTES: u64 = (size_of::<String>() + size_of::<usize>()) as u64;
@@ -77,6 +78,15 @@ impl<'a> Gathering<'a> {
         let fields = bytes.split(|&byte| byte == b'\n').take(2).map(|line| line.len() as u64);
         let meanwhile = FIELD_BYTES * fields.sum::<u64>();
         room.take(meanwhile)?;
+        if options.table == TableParams::default()
+            && let Some(kind) = kind_of_pairs(bytes)
+        {
+            let text = format!(
+                "{name} is {kind}, which holds gene pairs and no expression; give it to scan, \
+                 join, degrees or communities, and a matrix of genes and samples here"
+            );
+            return Err(Error::input(OPERATION, text));
+        }
         let form = recognise(bytes, &options.table, &options.missing)
             .map_err(|error| form_error(name, &error))?;
         room.release(meanwhile);
