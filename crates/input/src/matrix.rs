@@ -414,6 +414,31 @@ mod tests {
         assert_eq!(matrix(numbers).unwrap().samples.len(), 10);
     }
 
+    /// The remedy for a column of names behind one of numbers lost the names, or was refused.
+    #[test]
+    fn a_column_behind_an_index_may_name_the_genes() {
+        let text = "i\tg\tS1\tS2\n1\tTP53\t1\t2\n2\tA\t3\t4\n";
+        let error = message(text.as_bytes());
+        assert!(error.contains("column 2 \"g\" that holds text; to name the genes by it, give"));
+        assert!(error.contains("--columns 2-; to leave it out, give the"), "{error}");
+        assert!(error.contains("such as --columns 3-"), "{error}");
+        for (columns, genes, samples) in [
+            ("2-", ["TP53", "A"], &["S1", "S2"][..]),
+            ("g,S2", ["TP53", "A"], &["S2"]),
+            ("3-", ["1", "2"], &["S1", "S2"]),
+        ] {
+            let read = parse("m", text.as_bytes(), &with_columns(columns)).unwrap();
+            assert_eq!(
+                (names(&read.genes), names(&read.samples)),
+                (genes.to_vec(), samples.to_vec())
+            );
+        }
+        let refused = |text: &str| parse("m", text.as_bytes(), &with_columns("2-")).unwrap_err();
+        // Names in front of a description, which is no name.
+        let described = text.replace("\n1", "\nx").replace("\n2", "\ny");
+        assert!(refused(&described).message().contains("such as --columns 3-"));
+    }
+
     #[test]
     fn bad_text_is_refused_with_its_line() {
         for (text, expected) in [

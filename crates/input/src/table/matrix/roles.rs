@@ -13,7 +13,10 @@ pub struct ColumnRoles {
     pub roles: Vec<Role>,
 }
 
+const NO_SAMPLE: &str = "give a table with a column of numbers for each sample";
+
 /// Columns of a table that may be a matrix.
+#[derive(Clone, Copy)]
 pub struct MatrixColumns<'a> {
     /// First lines in fields.
     pub fit: &'a TableFit<'a>,
@@ -26,7 +29,8 @@ pub struct MatrixColumns<'a> {
 }
 
 impl MatrixColumns<'_> {
-    /// The layout of a row, whose samples are those of `--columns` where it is given.
+    /// The layout of a row, whose samples are those of `--columns` where it is given. The first of
+    /// these names the genes if it holds text and the first of all is numbers, as an index is.
     ///
     /// # Errors
     /// A sentence continuing "line N of FILE" about a column that is no sample.
@@ -34,9 +38,12 @@ impl MatrixColumns<'_> {
         let is_counts = header::is_feature_counts(self.names);
         let kind = if is_counts { MatrixKind::FeatureCounts } else { MatrixKind::Delimited };
         let mut chosen: Vec<usize> = (self.name + 1..self.width).collect();
-        let mut roles = vec![Role::Skipped; self.width];
         if let Some(list) = list {
             chosen = columns::chosen(list, self.names, self.width)?;
+            if let Some(&name) = chosen.first().filter(|&&column| self.may_name_genes(column)) {
+                let columns = Self { name, ..*self };
+                return columns.with_samples(kind, &chosen[1..]);
+            }
             // An index in front of the names is no sample.
             chosen.retain(|column| *column >= self.name);
             if chosen.contains(&self.name) {
@@ -48,12 +55,27 @@ impl MatrixColumns<'_> {
         } else if is_counts {
             chosen.retain(|column| !header::FEATURE_COUNTS_ANNOTATION.contains(column));
         }
+        self.with_samples(kind, &chosen)
+    }
+
+    /// The layout of a row with these samples.
+    fn with_samples(&self, kind: MatrixKind, chosen: &[usize]) -> Result<ColumnRoles, String> {
         if let Some(&column) = chosen.iter().find(|&&column| !self.is_sample(column)) {
-            return Err(self.no_sample(column, &chosen));
+            return Err(self.no_sample(column, chosen));
         }
+        if chosen.is_empty() {
+            return Err(format!("has no sample behind column {}; {NO_SAMPLE}", self.name + 1));
+        }
+        let mut roles = vec![Role::Skipped; self.width];
         chosen.iter().for_each(|&column| roles[column] = Role::Value);
         roles[self.name] = Role::Name;
         Ok(ColumnRoles { kind, roles })
+    }
+
+    /// Whether a column behind numbers holds text.
+    fn may_name_genes(&self, column: usize) -> bool {
+        let is_text = |column: usize| self.fit.is_text.get(column) == Some(&true);
+        column > self.name && is_text(column) && !is_text(self.name)
     }
 
     /// The first name, where all names are decimal fractions: those of a table without names.
@@ -84,6 +106,13 @@ impl MatrixColumns<'_> {
         let what = if is_named { "is no sample by its name" } else { "holds text" };
         let label = if label.is_empty() { String::new() } else { format!(" {}", shown(label)) };
         let (number, remedy) = (column + 1, self.remedy(chosen));
+        if !is_named && self.may_name_genes(column) && chosen.first() == Some(&column) {
+            let of_names = columns::list(&(column..self.width).collect::<Vec<_>>(), self.width);
+            return format!(
+                "has a column {number}{label} that {what}; to name the genes by it, give --columns \
+                 {of_names}; to leave it out, {remedy}"
+            );
+        }
         format!("has a column {number}{label} that {what}; {remedy}")
     }
 
@@ -95,7 +124,7 @@ impl MatrixColumns<'_> {
             samples = (self.name + 1..self.width).filter(is_sample).collect();
         }
         match samples.is_empty() {
-            true => "give a table with a column of numbers for each sample".to_owned(),
+            true => NO_SAMPLE.to_owned(),
             false => format!(
                 "give the columns of the samples, such as --columns {}",
                 columns::list(&samples, self.width)
