@@ -231,3 +231,20 @@ def test_an_object_for_another_workload_is_refused_in_a_line() -> None:
         with pytest.raises(CuestaError) as error:
             call()
         assert "\n" not in str(error.value)
+
+
+def test_a_packed_file_is_to_be_unpacked_first(tmp_path: Path) -> None:
+    """The advice was to write its table as text, though the file inside is read."""
+    for writer in (WRITERS["csr"], parquet):
+        path = writer(frame(), tmp_path)
+        packed = path.with_name(f"{path.name}.gz")
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        with pytest.raises(InputError, match=r"compressed by gzip; unpack it first: gunzip FILE"):
+            cuesta.run("modules", packed, progress=False)
+
+
+def test_integers_that_a_double_cannot_hold_have_a_remedy(tmp_path: Path) -> None:
+    table = frame().astype("int64")
+    table.iloc[3, 2] = 2**53 + 1
+    with pytest.raises(InputError, match="subtract an offset from them, or cast them"):
+        cuesta.run("modules", parquet(table, tmp_path), power=6, progress=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
+import lzma
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -285,7 +287,9 @@ KINDS = {
     "xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel"),
     "rds": (b"X\n\0\0\0\3", "R data"), "utf16": ("\ufeffg\ts1\n".encode("utf-16-le"), "UTF-16"),
     "html": (b"<!DOCTYPE html><html>", "HTML"), "feather": (b"ARROW1\0\0", "Arrow"),
-    "zeros": (b"gene\ts1\na\t1\n\0\0\0", "zero byte"),
+    "zeros": (b"gene\ts1\na\t1\n\0\1\0", "zero byte"),
+    "padded": (b"gene\ts1\na\t1\n\0\0\0", "contains NUL bytes; it was not written whole, copy"),
+    "lzma": (lzma.compress(b"gene\ts1\n", lzma.FORMAT_ALONE), "xz --format=lzma -d"),
 }  # fmt: skip
 
 
@@ -294,11 +298,20 @@ KINDS = {
 def test_files_of_another_kind_are_named(tmp_path: Path, workload: str, kind: str) -> None:
     start, expected = KINDS[kind]
     path = tmp_path / "x.txt"
-    path.write_bytes(start if kind in ("zeros", "utf16") else start + bytes(200))
+    is_complete = kind in ("zeros", "padded", "utf16")
+    path.write_bytes(start if is_complete else start + bytes(200))
     parameters = {"clusters": 1} if workload == "kmeans" else {}
     with pytest.raises(InputError, match=expected) as refusal:
         _native.run(workload, request(path, parameters))
     assert "\n" not in str(refusal.value)
+
+
+def test_a_packed_array_is_to_be_unpacked_first(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((3, 2)))
+    path = tmp_path / "x.npy.gz"
+    path.write_bytes(gzip.compress((tmp_path / "x.npy").read_bytes()))
+    with pytest.raises(InputError, match="a NumPy array, compressed by gzip; unpack it first"):
+        points(path)
 
 
 def test_recognised_layouts_are_reported(tmp_path: Path) -> None:

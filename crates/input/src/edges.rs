@@ -20,7 +20,9 @@ use crate::limits::{GENES_MAX, LINE_BYTES_MAX, READ_BYTES};
 use crate::names::{self, GeneNames};
 use crate::storage;
 use crate::table::fit::delimiter_name;
-use crate::table::{HEAD_BYTES, TableLine, ends_in_returns, fields, shown};
+use crate::table::{
+    HEAD_BYTES, TableLine, ZERO_BYTES, counted, ends_in_returns, fields, no_utf8, shown,
+};
 use crate::unpack::{self, TextWithStart};
 
 pub use form::{EdgesForm, kind_of_pairs};
@@ -95,6 +97,10 @@ pub fn names(path: &Path, form: &EdgesForm, memory_bytes: u64) -> Result<Vec<Str
             false => Ok(()),
         }
     })?;
+    if names.is_empty() {
+        let text = format!("{} has no edges, only a header; give a line an edge", path.display());
+        return Err(Error::input(OPERATION, text));
+    }
     Ok(names.into_iter().collect())
 }
 
@@ -194,8 +200,7 @@ fn numbers_of(names: &GeneNames) -> Result<HashMap<&str, u32>> {
 }
 
 fn name_of(field: &[u8]) -> std::result::Result<String, String> {
-    let name = fields::unquoted(field.trim_ascii())
-        .ok_or_else(|| format!("has a name that is not UTF-8: {}", shown(field)))?;
+    let name = fields::unquoted(field.trim_ascii()).ok_or_else(|| no_utf8(field))?;
     match name.is_empty() {
         true => Err("has an empty name".to_owned()),
         false => names::check(&name).map(|()| name),
@@ -234,10 +239,10 @@ fn each_row(
         let row = fields::fields(text, form.delimiter);
         let checked = match row.len() == form.width {
             true => take(number, &row),
+            false if memchr::memchr(0, text).is_some() => Err(ZERO_BYTES.to_owned()),
             false => Err(format!(
-                "has {} fields, the lines before {}, separated by {}; complete the line, or leave \
-                 it out",
-                row.len(),
+                "has {}, the lines before {}, separated by {}; complete the line, or leave it out",
+                counted(row.len(), "field"),
                 form.width,
                 delimiter_name(form.delimiter)
             )),
@@ -403,6 +408,18 @@ mod tests {
         let error = converted(edges, Some("a\nb\nc\na\n")).unwrap_err().message();
         assert!(error.contains("names gene \"a\" twice, as gene 1 and as gene 4"), "{error}");
         assert!(error.ends_with("name each gene once"), "{error}");
+    }
+
+    #[test]
+    fn a_header_without_edges_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("e.txt");
+        std::fs::write(&path, "gene1\tgene2\tscore\n").unwrap();
+        let error = GeneNames::read(&path, u64::MAX).unwrap_err().message();
+        assert!(
+            error.ends_with("e.txt has no edges, only a header; give a line an edge"),
+            "{error}"
+        );
     }
 
     #[test]

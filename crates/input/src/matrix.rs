@@ -458,6 +458,19 @@ mod tests {
             (b"s1\na\t-nan\n", "something other than a number"),
             (b"s1\na\tinf\n", "line 2 of m.txt has an infinite value for sample 1"),
             (b"s1\na\t1e999\n", "an infinite value"),
+            (
+                b"s1\na\t-Inf\n",
+                "then add 1 to the counts before, as --log2 does; or give --missing=-Inf",
+            ),
+            (b"s1\na\t1\n\t2\n", "has no gene name; give the gene one, or leave the line out"),
+            (b"s1\na\xFF\t1\n", "convert the file with iconv -f latin1 -t utf-8"),
+            (b"s1\ts2\na\t1\t2\nb\n", "line 3 of m.txt has 1 field, expected 3"),
+            (b"s1\ts2\na\t1\t2\n\"b\nc\"\t1\t2\n", "close the quote, or remove the line break"),
+            (b"s1\ts2\na\t1\t2\nb\t1\t\0\0\0", "line 3 of m.txt contains NUL bytes; it was"),
+            (
+                b"s1\ts2\na\t1\t2\n\0\0\0\0",
+                "line 3 of m.txt contains NUL bytes; it was not written",
+            ),
         ] {
             assert!(message(text).contains(expected), "{}", message(text));
         }

@@ -20,6 +20,7 @@ use cuesta_core::{Error, Result};
 use crate::edges::{self, EdgesForm};
 use crate::limits::{GENES_MAX, NAME_BYTES_MAX};
 use crate::pair_matrix::PairMatrix;
+use crate::table::ZERO_BYTES;
 use crate::unpack;
 
 const OPERATION: &str = "input.names";
@@ -104,8 +105,9 @@ impl GeneNames {
     /// The message for a gene that has no name.
     pub fn missing_name_message(&self, gene: u32) -> String {
         let (path, count) = (self.path.display(), grouped(self.len()));
+        let genes = if self.len() == 1 { "gene" } else { "genes" };
         format!(
-            "gene {gene} has no name: {path} names {count} genes; give a list with --genes that \
+            "gene {gene} has no name: {path} names {count} {genes}; give a list with --genes that \
              names all"
         )
     }
@@ -155,10 +157,14 @@ pub fn check(name: &str) -> std::result::Result<(), String> {
     }
     if name.len() > NAME_BYTES_MAX {
         let (size, limit) = (grouped(name.len()), grouped(NAME_BYTES_MAX));
-        return Err(format!("has a name of {size} bytes, the limit is {limit}; shorten it"));
+        let remedy = if name.contains('"') { ", or close its quote" } else { "" };
+        return Err(format!(
+            "has a name of {size} bytes, the limit is {limit}; shorten it{remedy}"
+        ));
     }
     match name.chars().find(|&one| one.is_control() || matches!(one, '\u{FFFE}' | '\u{FFFF}')) {
         None => Ok(()),
+        Some('\0') => Err(ZERO_BYTES.to_owned()),
         Some(one) => {
             let code = u32::from(one);
             Err(format!("has a name with the control character U+{code:04X}; remove it"))

@@ -7,6 +7,7 @@ use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
 use cuesta_input::points::{self, Coordinate, PointFiles};
+use cuesta_input::table::shown_number;
 
 use crate::amounts::Pass;
 use crate::params::{Init, KMeansParams};
@@ -154,7 +155,10 @@ fn from_file(
     match rows.iter().position(|value| value.is_nan() || value.abs() > LIMIT) {
         Some(at) => {
             let place = centres.place((at / dimensions) as u64);
-            let text = format!("{place} has the coordinate {}, no centre can", rows[at]);
+            let value = shown_number(rows[at]);
+            let text = format!(
+                "{place} has the coordinate {value}; give numbers from -{LIMIT:e} to {LIMIT:e}"
+            );
             Err(Error::input("kmeans", text))
         }
         None => Ok(rows),

@@ -7,6 +7,7 @@ use cuesta_core::budget::Budget;
 use cuesta_core::progress::Progress;
 use cuesta_core::{Error, Result};
 use cuesta_input::points::PointFiles;
+use cuesta_input::table::shown_number;
 use cuesta_runtime::parallel::{self, lock};
 
 use crate::amounts::Pass;
@@ -317,6 +318,7 @@ impl<T: Real> PointStore<T> {
                 let value = strip[dimension * STRIP + point % STRIP].to_f64();
                 if value.is_nan() || value.abs() > limit {
                     let place = self.points.place(first + point as u64);
+                    let value = shown_number(value);
                     let text = format!(
                         "coordinate {} of {place} is {value}; leave the point out, or give numbers \
                          from -{limit:e} to {limit:e}",

@@ -162,8 +162,11 @@ fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<ModulesInput<'b>> {
         return Err(Error::input(OPERATION, text));
     }
     if matrix.genes.len() < GENES_MIN {
-        let count = matrix.genes.len();
-        let text = format!("{count} genes are used; a network needs at least {GENES_MIN}");
+        let used = match matrix.genes.len() {
+            1 => "1 gene is used".to_owned(),
+            count => format!("{count} genes are used"),
+        };
+        let text = format!("{used}; a network needs at least {GENES_MIN}");
         return Err(Error::input(OPERATION, text));
     }
     let good = good_parts(&Expression::new(&matrix.values, width)?)?;

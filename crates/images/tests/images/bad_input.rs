@@ -101,6 +101,17 @@ fn bad_tiffs_are_named() {
     let path = workspace.write("signed.tif", file.into_inner());
     let text = refused(&workspace.request(&[&path], json!({})));
     assert!(text.contains("page 1 of ") && text.contains("numbers of 16 bits (Int)"), "{text}");
+    // A mask of one bit, whose remedy would write one again without its last word.
+    let mut file = Cursor::new(Vec::new());
+    let mut encoder = TiffEncoder::new(&mut file).unwrap();
+    encoder.write_image::<colortype::Gray8>(1, 1, &[0]).unwrap();
+    let mut bytes = file.into_inner();
+    let depth = [2, 1, 3, 0, 1, 0, 0, 0, 8, 0];
+    let place = bytes.windows(depth.len()).position(|window| window == depth).unwrap();
+    bytes[place + 8] = 1;
+    let text = refused(&workspace.request(&[&workspace.write("mask.tif", bytes)], json!({})));
+    assert!(text.contains("page 0 of ") && text.contains("one bit a pixel"), "{text}");
+    assert!(text.ends_with("tifffile.imread(\"old.tif\").astype(\"uint8\"))"), "{text}");
 }
 
 #[test]

@@ -180,6 +180,13 @@ impl Pages {
         if pixels > PIXELS_MAX {
             return refuse(format!("has {height} x {width} pixels, {PIXELS_MAX} work; cut it up"));
         }
+        if matches!(self.decoder.colortype(), Ok(ColorType::Gray(1))) {
+            return refuse(
+                "is a mask of one bit a pixel; save it with 8 bits: \
+                 tifffile.imwrite(\"new.tif\", tifffile.imread(\"old.tif\").astype(\"uint8\"))"
+                    .to_owned(),
+            );
+        }
         let meaning: Option<u16> =
             self.decoder.find_tag_unsigned(Tag::PhotometricInterpretation).map_err(failed)?;
         if meaning == Some(PhotometricInterpretation::WhiteIsZero.to_u16()) {

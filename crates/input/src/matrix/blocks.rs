@@ -13,7 +13,7 @@ use super::room::{Progress, Room};
 use crate::limits::READ_BYTES;
 use crate::storage::{self, Input};
 use crate::table::{HEAD_BYTES, ends_in_returns, kinds};
-use crate::unpack::{self, Unpacked};
+use crate::unpack::{self, CompressionFormat, Unpacked};
 
 /// Byte order mark that some programs write before UTF-8.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -142,7 +142,8 @@ impl TextBlocks {
         block.is_last = count.map_err(failed)? < free;
         let at_start = std::mem::take(&mut self.at_start);
         if at_start {
-            check_text(&self.path, &block.bytes)?;
+            let packing = self.text.get_ref().packing();
+            check_text(&self.path, &block.bytes, packing)?;
             self.has_returns = ends_in_returns(&block.bytes);
         }
         if self.has_returns {
@@ -169,8 +170,13 @@ impl TextBlocks {
     }
 }
 
-fn check_text(path: &Path, start: &[u8]) -> Result<()> {
-    kinds::check_text(&start[..start.len().min(HEAD_BYTES)])
+/// First bytes of matrices that are read if they are not compressed: HDF5, Parquet, Arrow, Feather.
+const READABLE: [&[u8]; 4] = [b"\x89HDF", b"PAR1", b"ARROW1", b"FEA1"];
+
+fn check_text(path: &Path, start: &[u8], packing: CompressionFormat) -> Result<()> {
+    let start = &start[..start.len().min(HEAD_BYTES)];
+    kinds::check_packed(start, packing, &READABLE)
+        .and_then(|()| kinds::check_text(start))
         .map_err(|what| Error::input(OPERATION, format!("{} {what}", path.display())))
 }
 

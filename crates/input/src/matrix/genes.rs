@@ -4,6 +4,7 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::ExpressionMatrix;
+use crate::table::shown_number;
 
 /// Filter of the genes of a matrix. In this order: genes by their mean, logarithms, genes by their
 /// variance.
@@ -48,6 +49,7 @@ impl GeneFilter {
             let passing: Vec<bool> = (0..matrix.genes.len()).map(passes).collect();
             matrix = matrix.restricted(&passing);
             if matrix.genes.is_empty() {
+                let least = shown_number(least);
                 let text = format!("no gene has a mean of {least}; give a smaller --min-mean");
                 return Err(Error::input(operation, text));
             }
@@ -102,7 +104,7 @@ fn take_logarithms(matrix: &mut ExpressionMatrix, operation: &'static str) -> Re
     let width = matrix.samples.len();
     if let Some(place) = matrix.values.iter().position(|value| *value < 0.0) {
         let (gene, sample) = (&matrix.genes[place / width], &matrix.samples[place % width]);
-        let value = matrix.values[place];
+        let value = shown_number(matrix.values[place]);
         let text = format!(
             "gene {gene}, sample {sample}: {value} is negative, so the values are no counts; \
              leave --log2 out"

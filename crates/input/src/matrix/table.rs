@@ -10,6 +10,7 @@ use crate::table::matrix::{FormError, MatrixForm, MatrixKind};
 use crate::table::{Role, TableLine, fields};
 
 pub use crate::table::{TableLines, shown};
+use crate::table::{ZERO_BYTES, counted, no_utf8};
 
 /// Splits a text behind the line that has its byte number `place`.
 pub fn split_at_line(bytes: &[u8], place: usize) -> (&[u8], &[u8]) {
@@ -17,6 +18,9 @@ pub fn split_at_line(bytes: &[u8], place: usize) -> (&[u8], &[u8]) {
     let end = memchr::memchr(b'\n', &bytes[from..]).map_or(bytes.len(), |length| from + length + 1);
     bytes.split_at(end)
 }
+
+/// The fault of a row without a name.
+const NO_NAME: &str = "has no gene name; give the gene one, or leave the line out";
 
 /// Properties that all lines of a text share.
 pub struct Table<'a> {
@@ -85,7 +89,7 @@ impl<'a> Table<'a> {
                 values.truncate(before);
                 Ok(TableRow::Blank)
             }
-            Ok(_) => Err(self.error(line, "has no gene name")),
+            Ok(_) => Err(self.error(line, NO_NAME)),
             Err(error) => Err(error),
         }
     }
@@ -158,12 +162,17 @@ impl<'a> Table<'a> {
     }
 
     fn ragged(&self, line: &TableLine) -> Error {
+        if memchr::memchr(0, line.text).is_some() {
+            return self.error(line, ZERO_BYTES);
+        }
         let count = fields::count(line.text, self.form.signs.delimiter);
         let (expected, name) = (self.form.roles.len(), delimiter_name(self.form.signs.delimiter));
-        let what = format!(
-            "has {count} fields, expected {expected}, separated by {name}; complete the line, or \
-             obtain the file again"
-        );
+        let remedy = match memchr::memchr_iter(b'"', line.text).count() % 2 {
+            0 => "complete the line, or obtain the file again",
+            _ => "a name in quotes must end in its line: close the quote, or remove the line break",
+        };
+        let fields = counted(count, "field");
+        let what = format!("has {fields}, expected {expected}, separated by {name}; {remedy}");
         self.error(line, &what)
     }
 
@@ -178,16 +187,14 @@ impl<'a> Table<'a> {
         }
         let place = self.form.roles.iter().position(|&role| role == Role::Name).unwrap_or(0);
         match self.gene_name(line, fields[place])? {
-            name if name.is_empty() => Err(self.error(line, "has no gene name")),
+            name if name.is_empty() => Err(self.error(line, NO_NAME)),
             name => Ok(name),
         }
     }
 
     /// The name of a gene; empty where there is none.
     fn gene_name(&self, line: &TableLine, field: &[u8]) -> Result<String> {
-        let name = fields::unquoted(field).ok_or_else(|| {
-            self.error(line, &format!("has a name that is not UTF-8: {}", shown(field)))
-        })?;
+        let name = fields::unquoted(field).ok_or_else(|| self.error(line, &no_utf8(field)))?;
         if !name.is_empty() {
             names::check(&name).map_err(|what| self.error(line, &what))?;
         }
@@ -205,8 +212,14 @@ impl<'a> Table<'a> {
             self.error(line, &format!("has {what} for sample {sample}: {value}{separators}"))
         };
         match self.form.number(field) {
+            None if memchr::memchr(0, line.text).is_some() => Err(self.error(line, ZERO_BYTES)),
             None => Err(fail(&self.no_number(field))),
-            Some(value) if value.is_infinite() => Err(fail("an infinite value")),
+            Some(value) if value.is_infinite() => {
+                let missing = missing_option(field);
+                let error = fail("an infinite value").sentence();
+                let remedy = "a logarithm of 0? then add 1 to the counts before, as --log2 does";
+                Err(Error::input(OPERATION, format!("{error}; {remedy}; or give {missing}")))
+            }
             Some(value) => Ok(value),
         }
     }

@@ -96,7 +96,7 @@ fn bad_files_of_names_are_refused_with_their_line() {
         ("a\nb\u{85}\n".as_bytes(), "control character U+0085"),
         ("a\nb\u{FFFF}\n".as_bytes(), "control character U+FFFF"),
         (b"a\nb\xFF\n", "line 2 of"),
-        (b"a\nb\xFF\n", "has a name that is not UTF-8; convert the file"),
+        (b"a\nb\xFF\n", "has a name that is not UTF-8: \"b\u{FFFD}\"; convert the file"),
         (long.as_bytes(), "has a name of 1,025 bytes, the limit is 1,024; shorten it"),
         (b"a\tb\nc\td\n", "line 1 of"),
         (b"a\tb\nc\td\n", "has a tab, but is no line of an expression matrix"),

@@ -11,7 +11,7 @@ use super::{GENES_HEADER, GeneNames, OPERATION, check};
 use crate::limits::NAMED_LINE_BYTES_MAX;
 use crate::matrix::LineLayout;
 use crate::table::matrix::is_enough;
-use crate::table::{HEAD_BYTES, ends_in_returns, fields, kinds, shown};
+use crate::table::{HEAD_BYTES, ends_in_returns, fields, kinds, no_utf8, shown};
 use crate::unpack::{self, TextWithStart};
 
 /// A line has at most this part of the memory.
@@ -145,8 +145,7 @@ impl Adding<'_> {
     }
 
     fn add(&mut self, number: usize, name: &[u8]) -> Result<()> {
-        let name = std::str::from_utf8(name)
-            .map_err(|_| self.error(number, "has a name that is not UTF-8; convert the file"))?;
+        let name = std::str::from_utf8(name).map_err(|_| self.error(number, &no_utf8(name)))?;
         check(name).map_err(|what| self.error(number, &what))?;
         self.names.push(name, self.memory_bytes)
     }

@@ -14,7 +14,7 @@ use crate::npy;
 use crate::storage::Input;
 use crate::table::fit::delimiter_name;
 use crate::table::points::{self, PointsForm, has_point};
-use crate::table::{HEAD_BYTES, Role, TableParams, ends_in_returns, fields, kinds};
+use crate::table::{HEAD_BYTES, Role, TableParams, ZERO_BYTES, ends_in_returns, fields, kinds};
 use crate::unpack;
 use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::parallel;
@@ -23,6 +23,8 @@ use cuesta_runtime::parallel;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Bytes of text of one task.
 const TEXT_BYTES: u64 = 1 << 20;
+/// First bytes of points that are read if they are not compressed: NumPy's arrays, Parquet.
+const READABLE: [&[u8]; 2] = [b"\x93NUMPY", b"PAR1"];
 /// Bytes of a bad word that a message shows.
 const WORD_BYTES_MAX: usize = 40;
 
@@ -153,7 +155,10 @@ impl Text {
             let refuse = |what: String| {
                 Err(Error::input(OPERATION, format!("{} {what}", self.path.display())))
             };
-            if let Err(what) = kinds::check_text(&bytes) {
+            let packing =
+                unpack::compression_of(&self.path).map_err(|cause| self.failed(&cause))?;
+            let checked = kinds::check_packed(&bytes, packing, &READABLE);
+            if let Err(what) = checked.and_then(|()| kinds::check_text(&bytes)) {
                 return refuse(what);
             }
             if self.end == b'\r' {
@@ -294,6 +299,7 @@ fn append<T: Coordinate>(
                     numbers.truncate(before);
                     return Ok(false);
                 }
+                None if memchr::memchr(0, line).is_some() => return Err(ZERO_BYTES.to_owned()),
                 None => return Err(no_number(field, place, form)),
             },
             Role::Empty if !fields::is_blank(field) => return Err(ragged(line, form)),
@@ -307,6 +313,9 @@ fn append<T: Coordinate>(
 }
 
 fn ragged(line: &[u8], form: &PointsForm) -> String {
+    if memchr::memchr(0, line).is_some() {
+        return ZERO_BYTES.to_owned();
+    }
     let count = fields::count(line, form.signs.delimiter);
     let fields = if count == 1 { "1 number" } else { &format!("{count} numbers") };
     let name = delimiter_name(form.signs.delimiter);

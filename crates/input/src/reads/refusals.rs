@@ -113,8 +113,12 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
         ParseErrorKind::UnexpectedEnd => cut(place),
         ParseErrorKind::EmptyFile => "holds no read; give FASTQ or FASTA".to_owned(),
     };
-    let text = format!("{path}, record {}, line {}: {what}", place.before + 1, error.position.line);
-    Error::input(OPERATION, text)
+    // The parser has no line for some errors.
+    let line = match error.position.line {
+        0 => String::new(),
+        line => format!(", line {line}"),
+    };
+    Error::input(OPERATION, format!("{path}, record {}{line}: {what}", place.before + 1))
 }
 
 /// The format of a file that does not hold reads, with a remedy.

@@ -193,6 +193,9 @@ pub(super) fn other_form(start: &[u8]) -> Option<&'static str> {
     if unpack::CompressionFormat::of(start).is_packed() {
         return Some("is packed twice; unpack it once, and give what that writes");
     }
+    if start.starts_with(b"\x5d\0\0") {
+        return Some("is packed by lzma; unpack it with `xz --format=lzma -d FILE`");
+    }
     if start.starts_with(b"\x1f\x9d") {
         return Some("is packed by compress; unpack it with `gzip -dc FILE`");
     }

@@ -1,5 +1,6 @@
 //! Files of another kind, told by their first bytes, and what to do with them.
 
+use super::ZERO_BYTES;
 use crate::unpack::CompressionFormat;
 
 /// A kind of file that readers of text refuse by its name.
@@ -15,7 +16,7 @@ pub struct OtherKind {
 const UNPACK: &str = "unpack it first";
 
 /// All kinds, in the order in which they are tried.
-pub const OTHER_KINDS: [OtherKind; 15] = [
+pub const OTHER_KINDS: [OtherKind; 16] = [
     kind(
         "an HDF5 file (such as h5ad, loom or 10x h5)",
         "write its table as text, such as with adata.to_df().T.to_csv('m.csv')",
@@ -32,6 +33,7 @@ pub const OTHER_KINDS: [OtherKind; 15] = [
         &[b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"],
     ),
     kind("compressed by lz4", "unpack it first with unlz4", &[b"\x04\x22\x4D\x18"]),
+    kind("compressed by lzma", "unpack it first with xz --format=lzma -d", &[b"\x5D\0\0"]),
     kind("compressed by compress (.Z)", "unpack it first with gunzip", &[b"\x1F\x9D"]),
     kind("a 7z archive", UNPACK, &[b"7z\xBC\xAF\x27\x1C"]),
     kind(
@@ -82,6 +84,37 @@ pub fn other_kind(start: &[u8]) -> Option<&'static OtherKind> {
     OTHER_KINDS.iter().find(|kind| kind.starts.iter().any(|begin| start.starts_with(begin)))
 }
 
+/// Whether zero bytes from `place` on follow lines of text, up to the end.
+fn is_padded(start: &[u8], place: usize) -> bool {
+    let (text, rest) = start.split_at(place);
+    let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
+    text.contains(&b'\n') && text.iter().all(is_text) && rest.iter().all(|&byte| byte == 0)
+}
+
+/// Refuses unpacked bytes of a kind that is read, but for its compression: one of `readable` by
+/// its first bytes.
+///
+/// # Errors
+/// A sentence continuing "FILE ...".
+pub fn check_packed(
+    start: &[u8],
+    packing: CompressionFormat,
+    readable: &[&[u8]],
+) -> Result<(), String> {
+    let is_readable = packing.is_packed() && readable.iter().any(|begin| start.starts_with(begin));
+    match other_kind(start).filter(|_| is_readable) {
+        None => Ok(()),
+        Some(kind) => {
+            let program = if packing.is_gzip() { "gunzip" } else { packing.name() };
+            let unpack = if packing.is_gzip() { "" } else { " -d" };
+            let (name, format) = (kind.name, packing.name());
+            Err(format!(
+                "is {name}, compressed by {format}; unpack it first: {program}{unpack} FILE"
+            ))
+        }
+    }
+}
+
 /// Refuses a file that is no text, by its first bytes after decompression.
 ///
 /// # Errors
@@ -96,9 +129,51 @@ pub fn check_text(start: &[u8]) -> Result<(), String> {
         return Err(format!("is compressed twice, the inner time by {name}; unpack it once"));
     }
     match memchr::memchr(0, start) {
+        Some(place) if is_padded(start, place) => Err(format!("{ZERO_BYTES} (byte {place})")),
         Some(place) => Err(format!(
             "has a zero byte at byte {place}, so it is a binary file; give a table of text"
         )),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_was_not_written_whole_is_no_binary_file() {
+        for (start, expected) in [
+            (
+                &b"gene\ts1\na\t1\n\0\0\0\0"[..],
+                "contains NUL bytes; it was not written whole, copy",
+            ),
+            (b"gene\ts1\na\t1\n\0\0\0\x01", "has a zero byte at byte 12, so it is a binary file"),
+            (b"\x7fELF\0\0", "so it is a binary file"),
+            (
+                b"\x5D\0\0\x80\0\xff",
+                "is compressed by lzma; unpack it first with xz --format=lzma -d",
+            ),
+        ] {
+            let error = check_text(start).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    /// Packed files of kinds that are read were refused with the advice to write them as text.
+    #[test]
+    fn a_readable_kind_that_is_packed_is_to_be_unpacked() {
+        let readable: &[&[u8]] = &[b"\x89HDF"];
+        let check = |start: &[u8], packing| check_packed(start, packing, readable);
+        let start = b"\x89HDF\r\n\x1A\n";
+        for (packing, expected) in [
+            (CompressionFormat::Gzip, "compressed by gzip; unpack it first: gunzip FILE"),
+            (CompressionFormat::Zstd, "compressed by zstd; unpack it first: zstd -d FILE"),
+        ] {
+            let error = check(start, packing).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert_eq!(check(start, CompressionFormat::Plain), Ok(()));
+        assert_eq!(check(b"gene\ts1\n", CompressionFormat::Gzip), Ok(()));
     }
 }

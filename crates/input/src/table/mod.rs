@@ -188,8 +188,53 @@ pub fn ends_in_returns(start: &[u8]) -> bool {
         && memchr::memchr(b'\r', start).is_some_and(|place| place + 1 < start.len())
 }
 
+/// A number of things for a message: `1 field`, `2 fields`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A number for a message; in scientific notation where it has more digits than a double holds.
+pub fn shown_number(value: f64) -> String {
+    let is_long = value.is_finite() && value != 0.0 && !(1e-16..1e16).contains(&value.abs());
+    if is_long { format!("{value:e}") } else { value.to_string() }
+}
+
+/// The fault of a name that is no UTF-8, in a field.
+pub fn no_utf8(field: &[u8]) -> String {
+    format!(
+        "has a name that is not UTF-8: {}; convert the file with iconv -f latin1 -t utf-8",
+        shown(field)
+    )
+}
+
+/// The fault of a line with zero bytes.
+pub const ZERO_BYTES: &str = "contains NUL bytes; it was not written whole, copy it again";
+
 /// A field in quotes for a message, cut to a readable length.
 pub fn shown(field: &[u8]) -> String {
     let cut = &field[..field.len().min(40)];
     format!("{:?}", String::from_utf8_lossy(cut))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_numbers_are_shown_in_scientific_notation() {
+        for (value, text) in [
+            (1e300, "1e300"),
+            (-2.5e-20, "-2.5e-20"),
+            (0.0, "0"),
+            (1234.5, "1234.5"),
+            (1e15, "1000000000000000"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(shown_number(value), text);
+        }
+        assert_eq!(
+            [0, 1, 2].map(|count| counted(count, "field")),
+            ["0 fields", "1 field", "2 fields"]
+        );
+    }
 }

@@ -15,8 +15,9 @@ const SAMPLE_NAMES: [&str; 8] = ["GSM", "SRR", "ERR", "DRR", "TCGA-", "GTEX-", "
 
 /// The layout of a matrix, in a sentence.
 pub fn matrix(form: &MatrixForm, rows: Option<u64>, is_turned: bool) -> String {
-    let (columns, lines) = if is_turned { ("gene", "samples") } else { ("sample", "genes") };
+    let (columns, lines) = if is_turned { ("gene", "sample") } else { ("sample", "gene") };
     let columns = if form.samples.len() == 1 { columns } else { &format!("{columns}s") };
+    let lines = if rows == Some(1) { lines } else { &format!("{lines}s") };
     let rows = rows.map_or(String::new(), |rows| format!("{} ", grouped(rows)));
     let count = grouped(form.samples.len() as u64);
     let mut parts = vec![

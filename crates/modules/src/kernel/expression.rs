@@ -1,6 +1,7 @@
 //! Expression matrix: a row for each gene, a column for each sample, NaN where a value is missing.
 
 use cuesta_core::{Error, Result};
+use cuesta_input::table::shown_number;
 
 /// Largest value in size: sums of squares then stay finite.
 pub const VALUE_MAX: f64 = 1e150;
@@ -24,7 +25,7 @@ impl<'a> Expression<'a> {
         }
         if let Some(place) = values.iter().position(|value| value.abs() > VALUE_MAX) {
             let (gene, sample) = (place / samples + 1, place % samples + 1);
-            let value = values[place];
+            let value = shown_number(values[place]);
             let text = format!("gene {gene}, sample {sample}: value {value} is over 1e150 in size");
             return Err(Error::input("modules", text));
         }

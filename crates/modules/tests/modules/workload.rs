@@ -228,7 +228,7 @@ fn inputs_without_modules_have_an_answer_or_a_line() {
     assert!(eight.text("eigengenes.tsv").starts_with("sample\ns0\n"));
     let single = Place::new("gene\ta\tb\tc\td\te\ng\t1\t2\t3\t5\t4\n");
     let line = single.refused(&MODULES, &json!({}));
-    assert!(line.contains("1 genes are used; a network needs at least 4"), "{line}");
+    assert!(line.contains("1 gene is used; a network needs at least 4"), "{line}");
     let text = "gene\ta\tb\tc\td\nw\t3\t3\t3\t3\nx\t1\t1\t1\t1\ny\t2\t2\t2\t2\nz\t4\t4\t4\t4\n";
     let constant = Place::new(text).refused(&MODULES, &json!({}));
     assert!(constant.contains("no gene has enough values that vary"), "{constant}");

@@ -140,6 +140,12 @@ def _numbers(matrix: Matrix, start: int, end: int, source: str) -> list[str]:
     try:
         rows = np.asarray(matrix.rows(start, end), dtype=np.float64)
     except (TypeError, ValueError) as error:
+        if "not in range" in str(error):
+            # Arrow's words for an integer beyond 2^53.
+            raise InputError(
+                f"{source} has integers that a double cannot hold ({error}); subtract an offset "
+                "from them, or cast them to float64 yourself, which rounds them"
+            ) from None
         raise InputError(
             f"{source} has values that are no numbers ({error}); leave them out"
         ) from None

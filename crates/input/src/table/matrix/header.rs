@@ -2,7 +2,7 @@
 
 use super::super::fields::{self, is_blank};
 use super::super::fit::{Dialect, TableFit};
-use super::super::{Role, TableLine};
+use super::super::{Role, TableLine, no_utf8};
 use super::above::Above;
 use super::{FormError, MatrixForm, MatrixKind};
 
@@ -122,10 +122,7 @@ pub fn counts_rows(fit: &TableFit<'_>, column: usize) -> bool {
 /// Names in fields of a line.
 pub fn texts(line: &TableLine, fields: &[&[u8]]) -> Result<Vec<String>, FormError> {
     let text = |field: &&[u8]| {
-        fields::unquoted(field).ok_or_else(|| {
-            let what = format!("has a name that is not UTF-8: {}", super::shown(field));
-            FormError::line(line, what)
-        })
+        fields::unquoted(field).ok_or_else(|| FormError::line(line, no_utf8(field)))
     };
     fields.iter().map(text).collect()
 }
