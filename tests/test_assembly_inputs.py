@@ -257,7 +257,7 @@ def test_an_empty_answer_explains_why_on_the_last_line(
 def test_pairs_whose_names_only_count_the_reads_have_a_remark(
     mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing told that the names of interleaved reads showed no pairs. Now a remark does.
+    """Names of interleaved reads that show no pairs have a remark, which they had not.
 
     Names that end in /1 and /2 had it too, and so had a0-R1, a0-R2, which two files may not have.
     """
@@ -296,7 +296,7 @@ def test_pairs_whose_names_only_count_the_reads_have_a_remark(
         assert (answer / "contigs.fa").read_bytes() == in_turn, style
 
 
-def test_pairs_that_are_given_as_single_reads_have_a_remark(
+def test_pairs_named_as_single_reads_have_a_remark(
     mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Files of pairs without -1 and -2 were assembled as single reads without a word."""
@@ -323,7 +323,7 @@ def test_pairs_that_are_given_as_single_reads_have_a_remark(
         files[1].write_text("".join(named[1]))
         in_turn = "".join(record for pair in zip(*named, strict=True) for record in pair)
         files[2].write_bytes(gzip.compress(in_turn.encode()))
-        for given, options, remedy in (
+        for paths, options, remedy in (
             (files[:2], (), f"give -1 {files[0]} -2 {files[1]}, and"),
             (files[1::-1], (), f"give -1 {files[0]} -2 {files[1]}, and"),
             (files[2:], (), "give --interleaved"),
@@ -331,10 +331,10 @@ def test_pairs_that_are_given_as_single_reads_have_a_remark(
             (files[2:], ("--interleaved", "--unchecked-mates"), ""),
         ):
             capsys.readouterr()
-            answer = assemble(given, tmp_path / "answer", *options, *K)
+            answer = assemble(paths, tmp_path / "answer", *options, *K)
             text = " ".join(capsys.readouterr().out.split())
             shown = is_paired and bool(remedy)
-            assert ("assembled as single reads" in text) == shown, (style, given, options)
+            assert ("assembled as single reads" in text) == shown, (style, paths, options)
             if shown:
                 assert " ".join(remedy.split()) in text
                 assert "assembled as single reads" in (answer / "run.json").read_text()

@@ -318,10 +318,10 @@ mod tests {
                 "{error}"
             );
             let option = error.split("then give --missing").nth(1).unwrap();
-            let given = option[1..].split(')').next().unwrap().trim_matches('\'');
-            assert_eq!(given, word);
+            let value = option[1..].split(')').next().unwrap().trim_matches('\'');
+            assert_eq!(value, word);
             assert!(word.starts_with('-') == option.starts_with('='), "{error}");
-            let options = Options { missing: vec![given.to_owned()], ..Options::default() };
+            let options = Options { missing: vec![value.to_owned()], ..Options::default() };
             let read = parse("m", text.as_bytes(), &options).unwrap();
             assert!(read.values[2].is_nan() && read.values[3] == 2.5);
         }

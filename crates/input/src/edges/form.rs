@@ -48,7 +48,7 @@ const SCORES: [&str; 14] = [
     "importance",
     "value",
 ];
-/// Those of [`SCORES`] that may be beyond -1 to 1: they are no correlations.
+/// Columns of [`SCORES`] that may be beyond -1 to 1: they are no correlations.
 const UNBOUNDED: [&str; 3] = ["weight", "importance", "value"];
 /// Columns of KINC 3's tidy text that a version-1 line has too, in its order.
 const KINC: [&str; 7] = [

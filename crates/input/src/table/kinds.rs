@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_was_not_written_whole_is_no_binary_file() {
+    fn text_padded_with_zeros_is_no_binary_file() {
         for (start, expected) in [
             (
                 &b"gene\ts1\na\t1\n\0\0\0\0"[..],

@@ -256,7 +256,7 @@ const READERS: [(Reading, &str, LineOf); 7] = [
     (edges, "gene1\tgene2\tscore\n", |n| format!("g{n}\th{n}\t0.{}\n", 1 + n * n % 997)),
     (names, "", |n| format!("gene-{}-{n}\n", n * n % 997)),
     (points, "", |n| format!("{}.5\t{}.25\n", n * n % 997, n % 89)),
-    (pairs, "", |n| kinc(n)),
+    (pairs, "", kinc),
     (reads, "", |n| format!("@r{n}\n{0}{0}\n+\n{1}{1}\n", base(n), quality(n))),
     (reads, "", |n| format!(">r{n}\n{}\n", base(n))),
 ];

@@ -42,7 +42,7 @@ def parsed(line: bytes) -> ReadName:
     )
 
 
-def are_mates(pairs: Sequence[tuple[ReadName, ReadName]]) -> bool:
+def are_pairs(pairs: Sequence[tuple[ReadName, ReadName]]) -> bool:
     """Whether names show that the reads of each pair are first and second read of a fragment."""
     if not pairs:
         return False
@@ -56,13 +56,13 @@ def are_mates(pairs: Sequence[tuple[ReadName, ReadName]]) -> bool:
 def are_in_turn(names: Sequence[ReadName]) -> bool:
     """Whether each two consecutive names are those of a pair; no two names prove it alone."""
     pairs = list(zip(names[::2], names[1::2], strict=False))
-    if are_mates(pairs):
+    if are_pairs(pairs):
         return True
     is_twice = all(a.text == b.text and not a.mate and not b.mate for a, b in pairs)
     return is_twice and len({a.text for a, _ in pairs}) == len(pairs) > 1
 
 
-def are_files_of_pairs(
+def are_paired_files(
     first: tuple[str, Sequence[ReadName]], second: tuple[str, Sequence[ReadName]]
 ) -> bool:
     """Whether two files, by the names of their first reads, are of first and of second reads."""

@@ -84,12 +84,12 @@ def of_pairs(paths: Sequence[str], parameters: Mapping[str, object]) -> Iterator
         except (OSError, EOFError, lzma.LZMAError, zlib.error):
             continue
         pairs = list(zip(names[::2], names[1::2], strict=False))
-        if not pairs or mates.are_mates(pairs) or not mates.are_consecutive(*pairs[-1]):
+        if not pairs or mates.are_pairs(pairs) or not mates.are_consecutive(*pairs[-1]):
             continue
         first, second = map(_shown, pairs[-1])
         yield (
             f"{path}: names only count the reads ({first}, {second}), so that no name shows "
-            "which are a pair; each two in turn were taken for one"
+            "which are a pair; each two in turn were taken for a pair"
         )
 
 
@@ -116,7 +116,7 @@ def of_singles(paths: Sequence[str], parameters: Mapping[str, object]) -> Iterat
         else:
             files.append((path, names))
     for (first, names1), (second, names2) in permutations(files, 2):
-        if mates.are_files_of_pairs((first, names1), (second, names2)):
+        if mates.are_paired_files((first, names1), (second, names2)):
             yield (
                 f"{first} and {second}: their reads are first and second reads of pairs "
                 f"({_shown(names1[0])}, {_shown(names2[0])}), assembled as single reads; give -1 "
