@@ -17,6 +17,9 @@ from cuesta.lab.verify import Verification, verify
 from cuesta.trial import Trial
 from labkit import rewrite_checksums
 
+Place = tuple[str | int, ...]
+Refusal = tuple[int, str]
+"""Exit code, and a part of the message."""
 BLAKE3_OF_ABC = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85"
 """From the algorithm's own test vectors."""
 
@@ -134,13 +137,54 @@ def test_an_input_of_another_size_is_named(
     assert f"{longer}: the input changed; it has" in refused(out, capsys, exit_code=2)
 
 
-def test_a_record_without_checksums_is_still_verified(
+def test_a_record_of_before_checksums_and_levels_is_still_verified(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change_record(out, lambda record: record["answer"]["files"][0].pop("blake3"))
+    assert "a file of the answer has no blake3" in refused(out, capsys, exit_code=2)
+    change_record(out, lambda record: record["verification"].pop("level"))
     assert call(["verify", str(out)]) == 0
     change_file(out)
     refused(out, capsys)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"),
+    [
+        (("answer", "files", 0, "bytes"), 1, (1, "has changed since the run; it had 1 bytes")),
+        (("answer", "files", 0, "bytes"), float("inf"), (2, "the bytes of a file")),
+        (("answer", "files", 0, "bytes"), "x", (2, "the bytes of a file")),
+        (("answer", "files", 0, "blake3"), None, (2, "the blake3 of a file")),
+        (("answer", "files", 0, "blake3"), "", (2, "the blake3 of a file")),
+        (("answer", "digest"), None, (2, "answer.digest has not 32")),
+        (("answer", "digest"), "", (2, "answer.digest has not 32")),
+        (("verification", "expected"), "aa", (2, "verification.expected has not 32")),
+        (("verification", "expected"), "0" * 32, (1, "its record contradicts itself")),
+        (("verification", "level"), "none", (2, "verified does not fit verification.level")),
+        (("verification", "level"), "much", (2, "the level of verification is none of full")),
+        (("verified",), None, (2, "verified does not fit verification.level")),
+        (("verified",), "yes", (2, "verified is neither true, false nor null")),
+    ],
+)
+def test_an_edited_size_checksum_or_digest_of_the_record_is_detected(
+    place: Place,
+    value: object,
+    expected: Refusal,
+    out: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Sizes were not compared, and a digest or checksum that was null or empty was skipped, so that
+    such a record was called verified.
+    """
+
+    def edit(record: Any) -> None:
+        for name in place[:-1]:
+            record = record[name]
+        record[place[-1]] = value
+
+    change_record(out, edit)
+    exit_code, message = expected
+    assert message in refused(out, capsys, exit_code)
 
 
 @pytest.mark.parametrize("options", [[], ["--threads", "1", "--memory", "64MiB"]], ids=len)

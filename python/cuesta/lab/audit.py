@@ -88,6 +88,12 @@ def audit(folder: Path, options: AuditOptions, scratch: Path, observer: Observer
         raise VerificationError(
             f"{folder}: the files have digest {verification.digest}, their record says {recorded}"
         )
+    expected = fields["verification"]["expected"]
+    if fields["verified"] and expected != recorded:
+        raise VerificationError(
+            f"{folder}: its record contradicts itself: it is verified, with digest {recorded}, and "
+            f"verification.expected is {expected}; trust none of it"
+        )
     known = all(map(fingerprint.is_known, fields["inputs"]))
     other_files = tuple(name for name in BESIDE_ANSWER[1:] if (folder / name).exists())
     unproven_counts = tuple(name for name in answer["counts"] if name not in verification.counts)
@@ -116,6 +122,12 @@ def check_files(folder: Path, fields: Record, files: Mapping[str, Mapping[str, o
         if name not in recorded:
             raise VerificationError(
                 f"{folder / name}: is not of this answer, its record does not have it; move it away"
+            )
+        size_bytes = recorded[name]["bytes"]
+        if size_bytes != files[name]["bytes"]:
+            raise VerificationError(
+                f"{folder / name}: has changed since the run; it had {size_bytes:,} bytes, it has "
+                f"{files[name]['bytes']:,}"
             )
         known = recorded[name].get("blake3")
         if known and known != files[name]["blake3"]:

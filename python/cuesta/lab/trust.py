@@ -7,6 +7,7 @@ clients read.
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from cuesta.engines import get_engine
 from cuesta.errors import InputError
+from cuesta.lab.verify import LEVELS, NONE
 from cuesta.trial import STANDARD_INPUT, Trial, is_remote, is_stored
 from cuesta.workloads import get_workload
 
@@ -90,6 +92,7 @@ def _faults(fields: Mapping[str, Any]) -> Iterator[str]:
     elif not all(_is_count(row.get("bytes")) for row in inputs):
         yield "the bytes of an input are no number"
     yield from _faults_of_answer(fields.get("answer"))
+    yield from _faults_of_verification(fields)
 
 
 def _faults_of_trial(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -115,16 +118,44 @@ def _faults_of_answer(answer: object) -> Iterator[str]:
     if not isinstance(answer, dict):
         yield "answer is no object"
         return
-    if not isinstance(answer.get("digest", 0), str | None):
-        yield "the digest is no text"
     counts = answer.get("counts")
     if not isinstance(counts, dict) or not all(map(_is_count, counts.values())):
         yield "the counts of the answer are no numbers"
     files = answer.get("files")
     if not isinstance(files, list) or not all(_has(row, {"name": str}) for row in files):
         yield "the files of the answer are no list of files"
-    elif not all(isinstance(row.get("blake3"), str | None) for row in files):
-        yield "the checksum of a file is no text"
+    elif not all(_is_count(row.get("bytes")) for row in files):
+        yield "the bytes of a file of the answer are no number"
+    elif not all(_is_hexadecimal(row["blake3"], 64) for row in files if "blake3" in row):
+        yield "the blake3 of a file of the answer has not 64 hexadecimal digits"
+
+
+def _faults_of_verification(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Yield contradictions between the answer and its verification.
+
+    Records from before there were levels of verification may lack checksums of files.
+    """
+    answer, verification = fields.get("answer"), fields.get("verification")
+    if not isinstance(verification, dict) or not isinstance(answer, dict):
+        yield "verification is no object"
+        return
+    level = verification.get("level")
+    if level not in (*LEVELS, None):
+        yield f"the level of verification is none of {', '.join(LEVELS)}"
+    if level and not all("blake3" in row for row in answer["files"]):
+        yield "a file of the answer has no blake3"
+    verified = fields.get("verified")
+    if not isinstance(verified, bool | None):
+        yield "verified is neither true, false nor null"
+    if level and (verified is None) is not (level == NONE):
+        yield f"verified does not fit verification.level, which is {level}"
+    digests = {
+        "answer.digest": answer.get("digest"),
+        "verification.expected": verification.get("expected"),
+    }
+    for name, digest in digests.items():
+        if not (_is_hexadecimal(digest, 32) or (digest is None and verified is None)):
+            yield f"{name} has not 32 hexadecimal digits"
 
 
 def _has(value: object, kinds: Mapping[str, type]) -> bool:
@@ -132,6 +163,10 @@ def _has(value: object, kinds: Mapping[str, type]) -> bool:
     return isinstance(value, dict) and all(
         isinstance(value.get(name), kind) for name, kind in kinds.items()
     )
+
+
+def _is_hexadecimal(value: object, digits: int) -> bool:
+    return isinstance(value, str) and bool(re.fullmatch(rf"[0-9a-f]{{{digits}}}", value))
 
 
 def _is_count(value: object) -> bool:
