@@ -163,3 +163,25 @@ def test_the_shell_completes_commands_options_and_choices(typed: str, offered: s
         COMMAND, capture_output=True, text=True, check=False, env=os.environ | environment
     )
     assert offered in done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "subject"),
+    [
+        (["run", "sort", "", "-o", "e"], "the word after sort"),
+        (["run", "sort", "a", "-o", ""], "-o"),
+        (["run", "sort", "a", "-o", "e", "--scratch", ""], "--scratch"),
+        (["run", "sort", "a", "-o", "e", "--engine="], "--engine"),
+        (["run", "scan", "a", "-o", "e", "--genes", ""], "--genes"),
+        (["--log-file", "", "doctor"], "--log-file"),
+        (["store", "start", "--under", ""], "--under"),
+        (["doctor", "--listen", ""], "--listen"),
+        ([""], "the word after cuesta"),
+    ],
+)
+def test_an_empty_word_is_refused(
+    words: list[str], subject: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`run sort "$INPUT"` sorted the records of the working folder where `INPUT` was not set."""
+    assert call(words) == 2
+    assert f"cuesta: {subject} is empty; give a value" in errors_of(capsys)

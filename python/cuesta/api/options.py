@@ -98,7 +98,8 @@ def checked(
     complete = filled(values, [engines, *common_options()])
     with naming(complete.settings):
         common = _common(complete.values)
-    common = replace(common, names=names and absolute(names), settings=complete.settings)
+    common = replace(common, names=None if names is None else absolute(names))
+    common = replace(common, settings=complete.settings)
     return inputs, known, replace(common, engine_settings=complete.engine_options)
 
 
@@ -127,7 +128,12 @@ def inputs_required(workload: Workload) -> bool:
 
 
 def absolute(path: str) -> str:
-    """An input as every process can open it; URIs remain, but `file:` becomes a path."""
+    """An input as every process can open it; URIs remain, but `file:` becomes a path.
+
+    Errors: `InputError` for an empty path, which would be the working folder.
+    """
+    if not path:
+        raise InputError("a path is empty; give a file, or a folder such as .")
     plain = path.removeprefix("file://")
     return os.path.abspath(plain) if is_path(plain) else plain  # noqa: PTH100
 

@@ -15,7 +15,7 @@ from types import FrameType
 
 from cuesta import __version__, python_path, ranks
 from cuesta.cli import streams, verbosity
-from cuesta.errors import CuestaError, Defect, EngineError, in_words
+from cuesta.errors import CuestaError, Defect, EngineError, InputError, in_words
 from cuesta.machine import raise_limit_of_files
 from cuesta.untrusted import single_line
 
@@ -55,6 +55,7 @@ def call(arguments: Sequence[str]) -> int:
 
 def _call(arguments: Sequence[str]) -> int:
     try:
+        _refuse_empty(arguments)
         chosen, words = verbosity.split(arguments)
         verbosity.adopt(chosen, ("cuesta", *arguments))
         result = _run(words)
@@ -80,6 +81,23 @@ def _call(arguments: Sequence[str]) -> int:
     if result == INTERRUPTED:  # Typer turns Ctrl-C into this without a word.
         return _fail("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """Refuse an empty value or word, which as a path would be the working folder.
+
+    Errors: `InputError`.
+    """
+    before = "cuesta"
+    for word in arguments:
+        name, equals, value = word.partition("=")
+        if not word or (name.startswith("--") and equals and not value):
+            subject = name or (before if before[:1] == "-" else f"the word after {before}")
+            raise InputError(
+                f"{subject} is empty; give a value or a path, such as . for the working folder "
+                "(is a variable of the shell not set?)"
+            )
+        before = word
 
 
 def _defect(error: BaseException) -> int:

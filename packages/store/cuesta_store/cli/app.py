@@ -47,6 +47,9 @@ def call(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if "" in arguments:
+        before = [NAME, *arguments][arguments.index("")]
+        raise InputError(f"the word after {before} is empty; give a value or a path")
     app = store_app(
         name=NAME,
         pretty_exceptions_enable=False,
