@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -349,3 +350,32 @@ def test_other_users_can_enter_no_temporary_folder(tmp_path: Path, scratch: Path
     partial_folders.append(scratch / f"cuesta-scratch.partial-{process.pid}")
     assert [folder.stat().st_mode & 0o777 for folder in partial_folders] == [0o700] * 2
     assert [(folder / "lock").stat().st_mode & 0o777 for folder in partial_folders] == [0o600] * 2
+
+
+def test_what_cannot_be_removed_keeps_its_lock_and_the_next_run_removes_it(tmp_path: Path) -> None:
+    """Without a file to open, a failing run removed its lock file and nothing else, and no later
+    run removed the rest.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with AnswerFolder(tmp_path / "out", overwrite=False) as folder:
+        (folder.answer / "half").write_bytes(bytes(1 << 10))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    partial = tmp_path / f"out.partial-{os.getpid()}"
+    assert names(partial) == {"lock", "answer"}
+    assert len(list(leftovers.sweep(tmp_path / "out"))) == 1
+    assert names(tmp_path) == set()
+
+
+def test_a_command_that_may_open_too_few_files_is_refused_by_the_name_of_the_limit(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "pairs.txt").touch()
+    words = f"exec {sys.executable} -m cuesta run scan pairs.txt -o u"
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -n 12; {words}"],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "`ulimit -n 1024`" in done.stderr
+    assert names(tmp_path) == {"pairs.txt"}

@@ -14,6 +14,8 @@ from cuesta.units import format_bytes
 _NO_HOME = Path("/nonexistent")
 """The home that systems name for an account that has none: nothing is stored there."""
 
+FILES_MIN = 64
+"""Fewest files that a process must be able to open: modules, inputs, locks, pipes of children."""
 FILES_MAX = 65536
 """Most files that `raise_limit_of_files` asks for, where the system allows more."""
 
@@ -108,6 +110,16 @@ def raise_limit_of_files() -> None:
     if soft != resource.RLIM_INFINITY and soft < highest:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
+
+
+def check_limit_of_files() -> None:
+    """Refuse to start with too few files. Errors: `InputError`."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < FILES_MIN:
+        raise InputError(
+            f"this process may open {soft} files only, and needs {FILES_MIN}; raise the limit, as "
+            "by `ulimit -n 1024`, or ask the administrator to"
+        )
 
 
 def filesystem(path: Path) -> str:

@@ -42,6 +42,10 @@ def discard(folder: Path) -> None:
     """
     with contextlib.suppress(OSError):
         _remove(folder)
+        return
+    # An empty folder needs no descriptor, of which there may be none.
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def remove_made(folder: Path, last: str = "") -> None:

@@ -16,7 +16,7 @@ from types import FrameType
 from cuesta import __version__, python_path, ranks
 from cuesta.cli import streams, verbosity
 from cuesta.errors import CuestaError, Defect, EngineError, InputError, in_words
-from cuesta.machine import raise_limit_of_files
+from cuesta.machine import check_limit_of_files, raise_limit_of_files
 from cuesta.untrusted import single_line
 
 _HELP = frozenset(("--help", "-h"))
@@ -116,6 +116,7 @@ def _run(arguments: Sequence[str]) -> object:
     # The version needs no workload and no option of any.
     from cuesta.cli import plain
 
+    check_limit_of_files()
     command = plain.command(arguments)
     if command is not None:
         return command()

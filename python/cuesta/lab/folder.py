@@ -247,13 +247,15 @@ class AnswerFolder:
     def _remove(self) -> None:
         """Remove all folders but a retained answer; the locks last, since they name the owner.
 
-        Only folders that were made here are removed: others of these names are of other runs.
+        Only folders that were made here are removed: others of these names are of other runs. What
+        cannot be removed retains its lock file, by which the next run removes it.
         """
         for folder in self._made:
-            removal.discard(folder / _SCRATCH)
-            removal.discard(folder / _STREAMS)
-            if not self._keep:
-                removal.discard(folder / _ANSWER)
+            inner = [folder / name for name in RUN_FOLDERS if name != _ANSWER or not self._keep]
+            for place in inner:
+                removal.discard(place)
+            if not self._keep and any(map(os.path.lexists, inner)):
+                continue
             (folder / LOCK_NAME).unlink(missing_ok=True)
             if folder != self._partial or not self._keep:
                 removal.discard(folder)
