@@ -120,7 +120,8 @@ def test_an_engine_of_a_comparison_has_its_own_options(home: Home, pairs: Path) 
         ("[engine]\nspark = 1", "engine.spark is a value; write a table [engine.spark]"),
         ("[engine.spark]\nx = [1]", "engine.spark.x is no text and no number; give one of them"),
         ("[run]\nthreads = 'many'", "run.threads is 'many', give a whole number"),
-        ("[run]\nthreads = true", "run.threads is True, give a whole number"),
+        ("[run]\nthreads = true", "run.threads is true, give a whole number"),
+        ("[run]\nthreads = 1979-05-27", "run.threads is 1979-05-27, give a whole number"),
         ("[run]\nmemory = 1.5", "run.memory is 1.5, give text in quotes"),
         ("[run", "is no TOML"),
         ("[run]\nthreads = 0", "--threads is 0, give at least 1 (run.threads is set by"),
@@ -167,7 +168,6 @@ HOSTILE = (
     '[run]\nverify = "none"',
     '[run]\nverify = "sample"',
     '[run]\nengine = "evil.module:Engine"',
-    '[run]\nmemory = "1GiB; evil"',
 )
 
 
@@ -181,6 +181,29 @@ def test_a_project_file_sets_nothing_that_could_name_code_a_host_or_a_place(
     assert str(home.project) in line
     assert "a project file may come from a stranger" in line
     assert str(home.user) in line
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[run]\nthreads = 9999999999", "run.threads is 9999999999, give a whole number"),
+        ("[run]\nrepeat = -1", "run.repeat is -1, give a whole number from 1 to 999,999,999"),
+        ("[run]\nmemory = ''", "run.memory is '', give a size such as 8GiB"),
+        ("[run]\nmemory = '1GiB; evil'", "run.memory is '1GiB; evil', give a size"),
+        ("[run]\nengine = ''", "run.engine is '', give a value"),
+        ("[compare]\nengines = []", "compare.engines is '', give names separated by commas"),
+        ("[cluster]\ntime = 'soon'", "cluster.time is 'soon', give a time such as"),
+    ],
+)
+def test_a_mistake_in_a_project_file_is_called_a_mistake(
+    text: str, message: str, home: Home, pairs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A number that was too large was refused as a stranger's attempt to name code or a host."""
+    del pairs
+    home.project.write_text(text)
+    line = refused(capsys)
+    assert f"{home.project}: {message}" in line
+    assert "stranger" not in line
 
 
 def test_a_project_file_sets_what_is_harmless(home: Home, pairs: Path) -> None:

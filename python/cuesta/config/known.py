@@ -22,6 +22,14 @@ _COUNT = r"[0-9]{1,9}"
 _SIZE = r"[0-9]{1,15}(\.[0-9]{1,6})? ?[kmgtKMGT]?[iI]?[bB]?"
 _TIME = r"[0-9]{1,6}(\.[0-9]{1,3})?(:[0-9]{1,2}){0,2}"
 _WORDS = r"[a-z]{1,20}([ ,]+[a-z-]{1,20}){0,10}"
+_WANTED: Mapping[str, str] = {
+    _COUNT: "a whole number from 1 to 999,999,999",
+    _SIZE: "a size such as 8GiB or 500MB",
+    _TIME: "a time such as 2:00:00",
+    _WORDS: "names separated by commas",
+}
+"""Descriptions of forms that cover all useful values, so that any other value is a mistake."""
+_SHOWN_CHARACTERS_MAX = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +137,35 @@ def checked(name: str, value: object, source: str) -> Any:
             return int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        raise InputError(f"{source}: {name} is {value!r}, give a whole number")
+        raise InputError(f"{source}: {name} is {_shown(value)}, give a whole number")
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # Minutes, or bytes.
     if not isinstance(value, str):
-        raise InputError(f"{source}: {name} is {value!r}, give text in quotes")
+        raise InputError(f"{source}: {name} is {_shown(value)}, give text in quotes")
     return value
+
+
+def check_forms(values: Mapping[str, Any], source: str) -> None:
+    """Refuse values of a project file that are mistakes, such as an empty size.
+
+    Errors: `InputError` naming the setting and the source.
+    """
+    for name, value in values.items():
+        form = SETTINGS[name].form if name in SETTINGS else ""
+        if form and (value == "" or (form in _WANTED and not re.fullmatch(form, str(value)))):
+            wanted = _WANTED.get(form, "a value")
+            raise InputError(
+                f"{source}: {name} is {_shown(value)}, give {wanted}, or remove the line"
+            )
+
+
+def _shown(value: object) -> str:
+    """Return a value as a file of settings has it, shortened."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value) if isinstance(value, str | list | dict) else str(value)
+    is_long = len(text) > _SHOWN_CHARACTERS_MAX
+    return f"{text[:_SHOWN_CHARACTERS_MAX]}..." if is_long else text
 
 
 def refused(values: Mapping[str, Any]) -> Iterator[str]:

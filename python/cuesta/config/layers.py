@@ -128,6 +128,7 @@ def read(place: Place) -> Layer:
     values = known.flattened(table, place.file)
     is_ours = place.kind != PROJECT and private.is_trusted(file)
     if not is_ours:
+        known.check_forms(values, place.file)
         _refuse(place, known.refused(values))
     for name in filter(known.is_place, values):
         values[name] = _folder(file, values[name], name, within=not is_ours)
