@@ -246,7 +246,13 @@ def test_a_pipe_as_a_file_of_settings_is_refused_without_waiting(
 ) -> None:
     del pairs
     os.mkfifo(home.user)
-    assert "not a regular file" in refused(capsys)
+    line = refused(capsys)
+    assert f"{home.user}: not a regular file, so its settings cannot be read; move it away" in line
+    assert "CUESTA_CONFIG=none" in line
+    home.project.mkdir()
+    home.user.unlink()
+    line = refused(capsys)
+    assert f"{home.project}: is a directory, so its settings cannot be read; move it away" in line
 
 
 def test_options_of_a_cluster_win_over_settings(home: Home) -> None:
@@ -317,6 +323,26 @@ def test_the_site_file_may_be_named_and_all_files_be_ignored(
     assert (record["threads"], record["repeats"]) == (11, 2)
     monkeypatch.setenv("CUESTA_CONFIG", "none")
     assert "settings" not in run(pairs)
+
+
+@pytest.mark.usefixtures("pairs")
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("CUESTA_SITE_CONFIG", "/nope", "CUESTA_SITE_CONFIG names /nope, which does not exist"),
+        ("CUESTA_CONFIG", "foo", "CUESTA_CONFIG is 'foo'; set it to none"),
+    ],
+)
+def test_a_variable_that_names_no_file_is_refused(
+    name: str,
+    value: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A misspelled name of the site's file was ignored, and with it all settings of the site."""
+    monkeypatch.setenv(name, value)
+    assert message in refused(capsys)
 
 
 def test_the_file_of_the_user_is_not_a_project_to_whoever_works_beside_it(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from cuesta import private, untrusted
 from cuesta.config import places
 from cuesta.config.places import PROJECT, Place
-from cuesta.errors import InputError, in_words
+from cuesta.errors import InputError
 
 ENVIRONMENT = "environment"
 FILE_BYTES_MAX = 1 << 20
@@ -122,7 +122,11 @@ def read(place: Place) -> Layer:
             raise InputError(f"{file}: is larger than 1 MiB; a file of settings has a few lines")
         table = tomllib.loads(untrusted.read_text(file))
     except OSError as error:
-        raise InputError(f"{file}: {in_words(error)}") from None
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(
+            f"{file}: {reason}, so its settings cannot be read; move it away, or set "
+            f"{places.SWITCH_VARIABLE}=none"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: is no TOML: {error}; mend it, or move it away") from None
     values = known.flattened(table, place.file)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuesta import machine
-from cuesta.errors import in_words
+from cuesta.errors import InputError, in_words
 
 FILE_NAME = "cuesta.toml"
 SITE_VARIABLE = "CUESTA_SITE_CONFIG"
@@ -38,9 +38,23 @@ class Place(NamedTuple):
 
 
 def existing(environment: Mapping[str, str] = os.environ) -> list[Place]:
-    """Return the files that exist, strongest first."""
-    if environment.get(SWITCH_VARIABLE) == "none":
+    """Return the files that exist, strongest first.
+
+    Errors: `InputError` for a variable that has another value than it may have.
+    """
+    switch = environment.get(SWITCH_VARIABLE)
+    if switch == "none":
         return []
+    if switch:
+        raise InputError(
+            f"environment: {SWITCH_VARIABLE} is {switch!r}; set it to none to ignore all files of "
+            "settings, or unset it"
+        )
+    site = environment.get(SITE_VARIABLE)
+    if site and not os.path.exists(site):  # noqa: PTH110
+        raise InputError(
+            f"environment: {SITE_VARIABLE} names {site}, which does not exist; correct or unset it"
+        )
     named = [(USER, user_file(environment)), *((SITE, file) for file in site_files(environment))]
     present = ((kind, file) for kind, file in named if os.path.exists(file))  # noqa: PTH110
     places = [Place(kind=kind, file=file) for kind, file in present]
