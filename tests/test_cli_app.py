@@ -185,3 +185,12 @@ def test_an_empty_word_is_refused(
     """`run sort "$INPUT"` sorted the records of the working folder where `INPUT` was not set."""
     assert call(words) == 2
     assert f"cuesta: {subject} is empty; give a value" in errors_of(capsys)
+
+
+def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
+    script = f'mkdir gone && cd gone && rmdir ../gone && exec "{sys.executable}" -m cuesta doctor'
+    done = subprocess.run(
+        ["bash", "-c", script], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert done.stderr == "cuesta: system: the working folder is gone; cd to another\n"

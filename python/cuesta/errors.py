@@ -112,10 +112,20 @@ _NUMBERS: dict[type[OSError], int] = {
 def in_words(error: OSError) -> str:
     """Return an error of the operating system in words, and what to do about it."""
     number = error.errno or _NUMBERS.get(type(error), 0)
+    if number == errno.ENOENT and error.filename is None and _is_working_folder_gone():
+        return "the working folder is gone; cd to another"
     known = error.strerror or (os.strerror(number) if isinstance(error, FileNotFoundError) else "")
     text = known.lower() or (str(error) or type(error).__name__).splitlines()[0]
     remedy = _REMEDIES.get(number)
     return f"{text}; {remedy}" if remedy else text
+
+
+def _is_working_folder_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def death(signal_name: str) -> str:
