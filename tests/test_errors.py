@@ -13,6 +13,7 @@ from cuesta.errors import death, disk_error, in_words
 COMMON = (
     "ENOENT", "EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EISDIR", "ENOTDIR", "ENAMETOOLONG",
     "ELOOP", "EMFILE", "ENFILE", "EIO", "ESTALE", "ENOTCONN", "EEXIST", "ECONNREFUSED",
+    "EFBIG",
 )  # fmt: skip
 
 

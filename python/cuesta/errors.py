@@ -77,6 +77,7 @@ _REMEDIES = {
     errno.EROFS: "choose a place that can be written",
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
+    errno.EFBIG: "raise the limit of file sizes (`ulimit -f`)",
     errno.ENAMETOOLONG: "give a shorter name",
     errno.ELOOP: "its links lead in a circle; name the file itself",
     errno.EMFILE: "raise the limit of open files (`ulimit -n`)",

@@ -137,6 +137,7 @@ fn remedy_for(kind: io::ErrorKind, errno: Option<i32>) -> &'static str {
     }
     match kind {
         K::StorageFull | K::QuotaExceeded => "; free space there or choose another place",
+        K::FileTooLarge => "; raise the limit of file sizes (`ulimit -f`)",
         K::PermissionDenied | K::ReadOnlyFilesystem => "; choose a place you may use",
         K::NotFound => "; check the path",
         K::IsADirectory => "; name the files in it",
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn common_numbers_of_the_system_have_a_remedy() {
-        for number in [1, 2, 5, 12, 13, 17, 20, 21, 23, 24, 28, 30, 36, 39, 40, 107, 116, 122] {
+        for number in [1, 2, 5, 12, 13, 17, 20, 21, 23, 24, 27, 28, 30, 36, 39, 40, 107, 116, 122] {
             let cause = std::io::Error::from_raw_os_error(number);
             let message = Error::system("input", "opening", Path::new("a"), &cause).message();
             assert!(message.contains("; "), "{number}: {message}");
@@ -193,6 +194,7 @@ mod tests {
         use std::io::ErrorKind as K;
         for (kind, remedy) in [
             (K::StorageFull, "free space"),
+            (K::FileTooLarge, "ulimit -f"),
             (K::PermissionDenied, "you may use"),
             (K::NotFound, "check the path"),
             (K::IsADirectory, "name the files"),
