@@ -157,6 +157,14 @@ def test_what_is_refused(
     assert message in line
 
 
+def test_a_refused_log_file_is_reported_once(tmp_path: Path) -> None:
+    """Without a handler, logging itself printed the message a second time."""
+    words = [sys.executable, "-m", "cuesta", "--log-file", "no/such/log", "doctor"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("no/such/log") == 1, done.stderr
+
+
 def test_options_before_the_command_are_none_of_a_rank(
     pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

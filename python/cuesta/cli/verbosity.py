@@ -118,7 +118,9 @@ def error_line(message: str) -> str:
     if verbosity.log_file:
         import logging
 
-        logging.getLogger(_LOGGER).error("%s", message)
+        logger = logging.getLogger(_LOGGER)
+        if logger.handlers:  # Without one, as where the file is refused, logging prints it itself.
+            logger.error("%s", message)
     return f"{utc_now()} cuesta: {message}" if verbosity.timestamps else f"cuesta: {message}"
 
 
