@@ -78,6 +78,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
         ("run scan x -o out --seed -1", "--seed is -1, give 0 to 2^64 - 1"),
         ("run scan x -o out --cold=deep", "--cold is 'deep', give --cold or --cold=machine"),
         ("run scan x -o out --engine-option a", "--engine-option is 'a', give KEY=VALUE"),
+        ("run scan x -o out --engine-option a=b", "--engine-option a: engine native has no"),
         ("run scan x -o out --engine fast", "engine 'fast' is not known; choose from native"),
         ("run load x -o out --engine array", "engine array does not run load; it runs communities"),
         ("run scan x -o out --engine native,array", "--engine takes one engine"),

@@ -21,6 +21,7 @@ from cuesta.api.declared import (
 from cuesta.api.settings import filled, naming
 from cuesta.api.verbosity import NORMAL, Verbosity
 from cuesta.config.layers import Chosen
+from cuesta.engines import ENGINE_NAMES
 from cuesta.errors import InputError
 from cuesta.lab.verify import FULL
 from cuesta.trial import Trial, is_path
@@ -34,6 +35,8 @@ _TYPES: dict[str, type] = {"float": float, "int": int, "flag": bool}
 """Python types of values, by the type of a parameter; text where there is none."""
 _ENGINES_OF = {"master": ("spark", "spark-scala"), "ranks": ("mpi",), "kernels": ("spark", "mpi")}
 """Engines to which each flag for engines applies."""
+_NO_OPTIONS = "native"
+"""The engine without options of its own."""
 _READ_FILE_OPTIONS = {"-1": "first_mates", "-2": "second_mates", "-s": "single_reads"}
 """Names in the signature of the options that take files of read pairs, and of single reads."""
 THREADS_MAX = 1024
@@ -258,6 +261,12 @@ def _engine_options(values: Mapping[str, Any]) -> dict[str, str]:
         chosen[key] = value
     by_flag = {name: values[name] for name in _ENGINES_OF if values[name] is not None}
     engines = {name.strip() for name in values["engines"].split(",")}
+    if chosen and engines <= {_NO_OPTIONS}:
+        names = ", ".join(name for name in ENGINE_NAMES if name != _NO_OPTIONS)
+        raise InputError(
+            f"--engine-option {next(iter(chosen))}: engine {_NO_OPTIONS} has no options; leave it "
+            f"out, or give an engine that has some: {names}"
+        )
     for name in by_flag:
         if not engines & set(_ENGINES_OF[name]):
             raise InputError(
