@@ -274,7 +274,7 @@ def test_the_place_in_an_array_counts(tmp_path: Path) -> None:
     assert found.sentence.startswith("in row 1, column '1' is 4, in the reference 0")
     assert difference_of(tmp_path / "b.npy", tmp_path / "a.npy", form, Rules(order="any")) is None
     np.save(tmp_path / "c.npy", np.array([object()], dtype=object), allow_pickle=True)
-    with pytest.raises(UnreadableAnswer, match="is not a plain array"):
+    with pytest.raises(UnreadableAnswer, match="is no array of NumPy without Python objects"):
         summary(tmp_path / "c.npy", form, Rules())
 
 

@@ -198,6 +198,14 @@ def test_a_cache_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> Non
         get(toy("http://127.0.0.1:9/x"), tmp_path / "file")
 
 
+def test_a_cache_that_a_variable_names_is_refused_by_that_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUESTA_DATA", "/proc")
+    with pytest.raises(InputError, match="its folder is set by CUESTA_DATA"):
+        get(toy("http://127.0.0.1:9/x"), obtaining.cache_folder())
+
+
 def test_leftovers_of_a_killed_download_are_removed_after_a_day(
     tmp_path: Path, address: str
 ) -> None:

@@ -55,7 +55,9 @@ def obtain(dataset: Dataset, cache: Path, progress: Progress) -> list[Path]:
             _make(Fetch(dataset=dataset, folder=partial, progress=progress), cache, folder)
     except OSError as error:
         place = error.filename or cache
-        raise InputError(f"data.get: {place}: {in_words(error)}") from error
+        is_named = os.environ.get("CUESTA_DATA") and cache == cache_folder()
+        by = " (its folder is set by CUESTA_DATA)" if is_named else ""
+        raise InputError(f"data.get: {place}: {in_words(error)}{by}") from error
     return finished
 
 

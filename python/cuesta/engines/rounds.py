@@ -160,7 +160,7 @@ def check_memory(trial: Trial, least_bytes: int, purpose: str) -> None:
     if trial.memory_bytes < least_bytes:
         raise InputError(
             f"--memory is {format_bytes(trial.memory_bytes)}, engine {trial.engine} needs at least "
-            f"{format_bytes(least_bytes)} for {purpose}"
+            f"{format_bytes(least_bytes)} for {purpose}; give at least that"
         )
 
 

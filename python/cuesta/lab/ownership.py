@@ -86,7 +86,9 @@ def replaceable(
 
     Errors: `InputError` with a foreign file.
     """
-    refusal = f"{output} is not an answer folder, so --overwrite will not replace it"
+    refusal = (
+        f"{output} is not an answer folder, so --overwrite will not replace it; give another -o"
+    )
     if not output.is_dir():
         raise InputError(refusal)
     try:

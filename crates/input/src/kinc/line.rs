@@ -269,7 +269,11 @@ pub fn wrong_field_count(count: usize) -> String {
 }
 
 fn wrong_field_count_for(count: usize, version: Version) -> String {
-    format!("has {count} fields, expected {} separated by tabs", version.fields())
+    format!(
+        "has {count} fields, expected {} separated by tabs; complete the line, or obtain the file \
+         again",
+        version.fields()
+    )
 }
 
 /// Bytes as they may stand in a message: quoted, escaped, short.

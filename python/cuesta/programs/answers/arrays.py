@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from cuesta.errors import in_words
 from cuesta.programs.answers.cells import Row
 from cuesta.programs.answers.tables import Form, Table, UnreadableAnswer, numbered
 from cuesta.programs.answers.text import plain
@@ -21,8 +22,13 @@ def numpy_file(files: Sequence[Path], _form: Form) -> Table:
     for file in files:
         try:
             arrays.append(np.load(file, mmap_mode="r", allow_pickle=False))
-        except (ValueError, OSError, EOFError) as error:
-            raise UnreadableAnswer(f"{file.name} is not a plain array: {error}") from None
+        except OSError as error:
+            raise UnreadableAnswer(f"{file.name}: {in_words(error)}") from None
+        except (ValueError, EOFError):
+            raise UnreadableAnswer(
+                f"{file.name} is no array of NumPy without Python objects; write it by numpy.save, "
+                "or name its --format"
+            ) from None
     shapes = {array.shape[1:] for array in arrays} | {array.dtype.names for array in arrays}
     if len(shapes) > 2:
         raise UnreadableAnswer("its arrays have different shapes")

@@ -70,7 +70,9 @@ object GenePair {
 
   private def row(fields: Array[String], shape: Shape): GenePair = {
     if (fields.length != shape.fields)
-      throw Wrong(s"has ${fields.length} fields, expected ${shape.fields} separated by tabs")
+      throw Wrong(
+        s"has ${fields.length} fields, expected ${shape.fields} separated by tabs; complete the " +
+          "line, or obtain the file again")
     val mask = fields.last
     if (mask.length != shape.samples)
       throw Wrong(
