@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import re
 import stat
@@ -47,18 +48,32 @@ def within(folder: Path, name: str) -> Path:
 def read_text(file: Path) -> str:
     """Return the text of a regular file that others may have written.
 
+    Errors: `OSError` as `open_regular`, also for a huge file; `ValueError` where it is not in
+    UTF-8.
+    """
+    with open_regular(file) as opened:
+        if os.fstat(opened.fileno()).st_size > TEXT_BYTES_MAX:
+            raise OSError(errno.ENXIO, "larger than a text of 1 GiB", str(file))
+        return io.TextIOWrapper(opened, encoding="utf-8").read()
+
+
+def open_regular(file: Path) -> io.BufferedReader:
+    """Open a regular file that others may have written.
+
     A pipe or a device is opened without reading from it, so that no read waits or never ends.
-    Errors: `OSError`, also where it is no regular file or a huge one; `ValueError` where it is not
-    in UTF-8.
+    Errors: `OSError`, also where it is no regular file.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, encoding="utf-8") as opened:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(file))
-        if facts.st_size > TEXT_BYTES_MAX:
-            raise OSError(errno.EFBIG, "file too large", str(file))
-        return opened.read()
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.ENXIO, "not a regular file", str(file))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def read_json(file: Path) -> Any:

@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
 use cuesta_core::{Error, Result};
+use rustix::fs::{self, Mode, OFlags};
 
 use crate::cache::policy::BlockId;
 use crate::path::StorePath;
 
 const OPERATION: &str = "store.trace";
+/// Longest line that is read: a path has at most 4,096 bytes.
+const LINE_BYTES_MAX: u64 = 1 << 14;
 /// First line of a trace.
 pub const HEADER: &str = "seconds\tpath\tblock\tbytes";
 
@@ -42,14 +45,14 @@ impl Trace {
     /// `Input` naming the line; `System`.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-        let mut lines = BufReader::new(File::open(path).map_err(failed)?);
-        let mut line = String::new();
-        let mut next = |line: &mut String| {
+        let mut lines = BufReader::new(opened(path)?);
+        let mut line = Vec::new();
+        let mut next = |line: &mut Vec<u8>| {
             line.clear();
-            lines.read_line(line).map_err(failed)
+            lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', line).map_err(failed)
         };
         next(&mut line)?;
-        if line.trim_end() != HEADER {
+        if line.trim_ascii_end() != HEADER.as_bytes() {
             let shown = path.display();
             let text =
                 format!("{shown} is no trace of the store; record one by `cuesta store trace`");
@@ -58,10 +61,13 @@ impl Trace {
         let mut sizes: HashMap<String, (BlockId, u64)> = HashMap::new();
         let mut trace = Self::default();
         while next(&mut line)? > 0 {
-            let (name, size_bytes) = parsed(line.trim_end_matches('\n')).ok_or_else(|| {
+            let text = str::from_utf8(&line).ok().filter(|_| (line.len() as u64) < LINE_BYTES_MAX);
+            let read = text.and_then(|text| parsed(text.trim_end_matches('\n')));
+            let (name, size_bytes) = read.ok_or_else(|| {
                 let number = trace.reads.len() + 2;
                 let text = format!(
-                    "line {number} of {} is no read: seconds, path, block and bytes between tabs",
+                    "line {number} of {} is no read: seconds, path, block and bytes between tabs; \
+                     record a trace by `cuesta store trace`",
                     path.display()
                 );
                 Error::input(OPERATION, text)
@@ -78,6 +84,21 @@ impl Trace {
         trace.blocks_bytes = sizes.values().map(|&(_, largest)| largest).sum();
         Ok(trace)
     }
+}
+
+/// Opens a regular file: a pipe may wait for ever, a device may never end.
+///
+/// # Errors
+/// `Input` for anything else; `System`.
+fn opened(path: &Path) -> Result<File> {
+    let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file: File = fs::open(path, flags, Mode::empty()).map_err(|e| failed(e.into()))?.into();
+    if file.metadata().map_err(failed)?.is_file() {
+        return Ok(file);
+    }
+    let text = format!("{} is not a regular file; copy it into one", path.display());
+    Err(Error::input(OPERATION, text))
 }
 
 /// A trace that is being recorded.
@@ -160,6 +181,35 @@ mod tests {
         {
             let error = of(&format!("{HEADER}\n0\ta\t0\t1\n{line}\n")).unwrap_err();
             assert!(error.message().contains("line 3"), "{line:?}: {}", error.message());
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_or_outside_utf_8_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.tsv");
+        let long = "a".repeat(1 << 15);
+        for (start, line) in [
+            ("", b"\xff\n".to_vec()),
+            ("0\ta\t0\t1\n", b"0\t\xff\t0\t1\n".to_vec()),
+            ("0\ta\t0\t1\n", format!("0\t{long}\t0\t1\n").into_bytes()),
+        ] {
+            let header = if start.is_empty() { String::new() } else { format!("{HEADER}\n") };
+            let text = [header.as_bytes(), start.as_bytes(), &line].concat();
+            std::fs::write(&path, text).unwrap();
+            let message = Trace::open(&path).unwrap_err().message();
+            assert!(message.contains("record"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_device_and_a_pipe_without_a_writer_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        fs::mknodat(fs::CWD, &pipe, fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        for path in [Path::new("/dev/zero"), &pipe, folder.path()] {
+            let message = Trace::open(path).unwrap_err().message();
+            assert!(message.contains("not a regular file"), "{message}");
         }
     }
 }

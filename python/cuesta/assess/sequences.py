@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 
 from cuesta.errors import InputError, in_words
+from cuesta.untrusted import open_regular
 
 GZIP_MAGIC = b"\x1f\x8b"
 GAP_MIN = 10
@@ -65,7 +66,8 @@ def gaps(bases: bytes) -> list[tuple[int, int]]:
 
 def _text(path: Path) -> bytes:
     try:
-        text = path.read_bytes()
+        with open_regular(path) as file:
+            text = file.read()
         return gzip.decompress(text) if text.startswith(GZIP_MAGIC) else text
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged ({str(error).lower()}); obtain it again") from None

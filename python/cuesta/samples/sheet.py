@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cuesta.errors import InputError
 from cuesta.samples.paths import ReadFile, check_distinct, located
+from cuesta.untrusted import read_text
 
 NAME_CHARACTERS_MAX = 100
 SHEET_BYTES_MAX = 64 << 20
@@ -113,7 +114,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         if path.stat().st_size > SHEET_BYTES_MAX:
             raise InputError(f"--samples {path}: is too large for a sheet; give a CSV or TSV file")
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_text(path).removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise InputError(
             f"--samples {path}: is no text in UTF-8; save the sheet as CSV or TSV"

@@ -14,6 +14,7 @@ from typing import Any
 import cuesta
 from cuesta.errors import InputError
 from cuesta.units import parse_rate, parse_size
+from cuesta.untrusted import read_text
 
 FOLDER = Path(cuesta.__file__).resolve().parent / "spec" / "machines"
 NOT_MACHINES = frozenset({"template", "findings"})
@@ -137,7 +138,7 @@ def chosen(names: Iterable[str]) -> list[Hardware]:
 def read(path: Path) -> Hardware:
     """Read the machine in a file. Errors: `InputError` with the file and the field."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not TOML ({error}); correct it") from None
     except (OSError, UnicodeDecodeError) as error:

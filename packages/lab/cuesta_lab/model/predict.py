@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuesta.errors import InputError, in_words
 from cuesta.units import format_count
+from cuesta.untrusted import read_json
 from cuesta_lab.model import factors
 from cuesta_lab.model.candidates import NOISE, Candidate, draw_seconds
 from cuesta_lab.model.observed import Observation
@@ -62,7 +62,7 @@ class Prediction:
 def read(path: Path) -> dict[str, Any]:
     """Read a model file. Errors: `InputError` for any other file."""
     try:
-        model = json.loads(path.read_text(encoding="utf-8"))
+        model = read_json(path)
     except OSError as error:
         raise InputError(f"{path}: {in_words(error)}") from None
     except (ValueError, RecursionError) as error:

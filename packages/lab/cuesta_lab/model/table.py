@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta.errors import InputError, in_words
+from cuesta.untrusted import read_text
 from cuesta_lab.model import published
 from cuesta_lab.model.observed import Observation
 
@@ -39,7 +40,7 @@ class Table:
 def read(path: Path, *, timed: bool) -> Table:
     """Read the runs in a CSV; with `timed`, each must have its time. Errors: `InputError`."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path).removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise InputError(f"{path}: not a CSV in UTF-8; save it as one") from None
     except OSError as error:

@@ -7,7 +7,6 @@ The format is `spec/formats/task-trace.md`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -16,6 +15,7 @@ from typing import Any
 
 from cuesta.errors import InputError, in_words
 from cuesta.lab import record as records
+from cuesta.untrusted import read_json
 
 SCHEMA = "cuesta.tasks/1"
 TASKS_MAX = 20_000_000
@@ -64,7 +64,7 @@ def read(path: Path) -> list[Stage]:
     """Read the stages of a trace or run record. Errors: `InputError` with file, stage and field."""
     path = path / records.FILE_NAME if path.is_dir() else path
     try:
-        trace = json.loads(path.read_text(encoding="utf-8"))
+        trace = read_json(path)
     except OSError as error:
         raise InputError(f"{path}: {in_words(error)}") from None
     except (ValueError, RecursionError) as error:

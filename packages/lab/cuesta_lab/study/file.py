@@ -13,6 +13,7 @@ from cuesta.data.make import KINDS
 from cuesta.data.registry import dataset
 from cuesta.errors import InputError
 from cuesta.units import parse_size
+from cuesta.untrusted import read_text
 from cuesta_lab.study.claims import check_claims
 from cuesta_lab.study.commands import COMMAND, check_input_command
 from cuesta_lab.study.model import NAME, REMOTE, Exclusion, Factor, Level, Study, StudyInput, Table
@@ -67,7 +68,7 @@ def read(name: str, *, smoke: bool = False) -> Study:
     else:
         here = Path(name).parent
         try:
-            text = Path(name).read_text(encoding="utf-8")
+            text = read_text(Path(name))
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not text"
             known = ", ".join([*names(), *names(GALLERY)])

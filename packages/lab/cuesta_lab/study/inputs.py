@@ -16,6 +16,7 @@ from cuesta.errors import InputError, in_words
 from cuesta.lab.child import run_in_child
 from cuesta.lab.observer import Observer
 from cuesta.machine import expanded
+from cuesta.untrusted import read_json, read_text
 from cuesta.uris import copy
 from cuesta_lab.study.commands import COMMAND, check_input_command
 from cuesta_lab.study.model import REMOTE, Key, Study, StudyInput
@@ -75,7 +76,7 @@ def _make_room(target: Path, description: Path) -> None:
 def _is_description(description: Path) -> bool:
     """Whether a study wrote this description of an input."""
     try:
-        facts = json.loads(description.read_text(encoding="utf-8"))
+        facts = read_json(description)
     except (OSError, ValueError):
         return False
     names = {field.name for field in fields(StudyInput)}
@@ -123,7 +124,7 @@ def _path(
     if study_input.kind == "get":
         return str(get(study_input.source)[0])
     description = target.with_name(f"{study_input.name}.json")
-    if not description.exists() or description.read_text(encoding="utf-8") != made_from:
+    if not description.exists() or read_text(description) != made_from:
         observer.note(f"making input {study_input.name}")
         target.parent.mkdir(parents=True, exist_ok=True)
         _make_room(target, description)

@@ -17,6 +17,7 @@ from cuesta import removal
 from cuesta.errors import InputError
 from cuesta.programs import judging
 from cuesta.programs.answers.tables import Form
+from cuesta.untrusted import read_json, read_text
 from cuesta_lab.study.cells import Combination
 from cuesta_lab.study.commands import CommandSettings
 
@@ -96,7 +97,7 @@ class References:
     def _facts(self, question: str) -> dict[str, Any] | None:
         """Facts of a saved reference; None if its command has changed since."""
         try:
-            facts = json.loads((self._folder / question / FACTS).read_text(encoding="utf-8"))
+            facts = read_json(self._folder / question / FACTS)
         except (OSError, ValueError):
             return None
         is_known = isinstance(facts, dict) and facts.get("schema") == SCHEMA
@@ -107,7 +108,7 @@ class References:
     def _settings(self, name: str) -> str:
         """Content of the file with the settings of a combination's runs."""
         try:
-            return (self._output / "runs" / name / "settings.json").read_text(encoding="utf-8")
+            return read_text(self._output / "runs" / name / "settings.json")
         except OSError:
             return ""
 

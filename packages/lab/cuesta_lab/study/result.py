@@ -12,7 +12,7 @@ from typing import Any
 from cuesta import removal
 from cuesta.errors import EngineError, InputError, VerificationError, in_words
 from cuesta.lab import record
-from cuesta.untrusted import within
+from cuesta.untrusted import read_json, within
 from cuesta_lab.study.cells import Combination
 from cuesta_lab.study.measures import PHASE
 from cuesta_lab.study.model import Study
@@ -132,7 +132,7 @@ def read(path: Path) -> Result:
     """Read the result in a folder or file. Errors: `InputError` if there is none."""
     file = path / FILE_NAME if path.is_dir() else path
     try:
-        loaded = json.loads(file.read_text(encoding="utf-8"))
+        loaded = read_json(file)
     except OSError as error:
         raise InputError(f"{file}: no study ({in_words(error)})") from None
     except (ValueError, RecursionError) as error:

@@ -18,6 +18,7 @@ from cuesta.lab import leftovers, record
 from cuesta.lab.observer import Observer
 from cuesta.lab.record import Record
 from cuesta.units import format_seconds
+from cuesta.untrusted import read_json, read_text
 from cuesta_lab import machines
 from cuesta_lab.study import estimate, inputs, order, refusals, result, rules, trials, trust
 from cuesta_lab.study.cells import Combination, combinations
@@ -280,7 +281,7 @@ class StudyRunner:
         """Return the wrong answer of an earlier run, unless its reference is another one by now."""
         if not file.is_file():
             return None
-        failed: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        failed: dict[str, Any] = read_json(file)
         judged_by = self._reference_of(combination, file)
         if judged_by and judged_by["reference"] != failed.pop("reference", None):
             file.unlink()
@@ -311,7 +312,7 @@ class StudyRunner:
             made_from += script_digests(steps, Path(command.here))
         wanted = json.dumps([asdict(combination.settings), made_from], sort_keys=True, default=str)
         settings_file = folder / SETTINGS
-        if not settings_file.is_file() or settings_file.read_text(encoding="utf-8") != wanted:
+        if not settings_file.is_file() or read_text(settings_file) != wanted:
             _clear(folder)
             folder.mkdir(parents=True, exist_ok=True)
             settings_file.write_text(wanted, encoding="utf-8")
@@ -342,7 +343,7 @@ def _clear(folder: Path) -> None:
 def _is_settings(file: Path) -> bool:
     """Whether a study wrote this file of the settings of the runs next to it."""
     try:
-        facts = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+        facts = read_json(file) if file.is_file() else None
     except (OSError, ValueError):
         return False
     return isinstance(facts, list) and [*map(type, facts)] == [dict, list]
