@@ -142,7 +142,7 @@ def test_thumbnails_alone_are_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "white as zero": (squares(1), {"photometric": "miniswhite"}, "white as zero"),
     "white as zero, 16 bits": (squares(1, "uint16"), {"photometric": "miniswhite"}, "new.tif"),
-    "a mask of one bit": (squares(1) > 9, {"photometric": "minisblack"}, "of 1 bits"),
+    "a mask of one bit": (squares(1) > 9, {"photometric": "minisblack"}, "of one bit"),
     "signed": (squares(1, "int16"), {"photometric": "minisblack"}, "unsigned 8 or 16 bits"),
     "32 bits": (squares(1, "uint32"), {"photometric": "minisblack"}, "unsigned 8 or 16 bits"),
     "half precision": (squares(1, "float16"), {"photometric": "minisblack"}, "16 bits"),
