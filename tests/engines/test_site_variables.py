@@ -26,7 +26,9 @@ def test_a_failing_start_names_the_variables_of_the_site(monkeypatch: pytest.Mon
     for name in site.SPARK:
         monkeypatch.delenv(name, raising=False)
     error = failures.engine_error(RuntimeError("no"), "Spark does not start", None)
-    assert str(error) == "engine spark: Spark does not start: no"
+    assert str(error) == (
+        "engine spark: Spark does not start: no; `cuesta doctor` looks for the cause"
+    )
     monkeypatch.setenv("_JAVA_OPTIONS", "-Xmx64m")
     monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
     error = failures.engine_error(RuntimeError("no"), "Spark does not start", None)

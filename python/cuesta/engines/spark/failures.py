@@ -58,8 +58,10 @@ def engine_error(error: Exception, what: str, log: Path | None) -> EngineError:
     known = (message for sign, message in _SIGNS.items() if sign in text)
     unknown = JVM_DIED if is_cut_off(error) else f"{what}: {first_words(error)}"
     description = next(known, None) or unknown
-    place = f"; its log is {log}" if log else "; `cuesta doctor` looks for the cause"
-    return EngineError(f"engine spark: {description}{site.remark(site.SPARK)}{place}")
+    remedy = site.remark(site.SPARK)
+    if log:
+        remedy += f"; its log is {log}"
+    return EngineError(f"engine spark: {description}{remedy or _DOCTOR}")
 
 
 def is_interrupted(error: BaseException) -> bool:
@@ -81,6 +83,7 @@ def is_cut_off(error: Exception) -> bool:
 
 
 _CALLING = "An error occurred while calling"
+_DOCTOR = "; `cuesta doctor` looks for the cause"
 JVM_DIED = "the JVM died; if the machine ran out of memory, give less --memory or --threads"
 WITHOUT_NAME = (
     "this account has a number and no name, and Hadoop's login needs one; add it to /etc/passwd, "
