@@ -119,7 +119,9 @@ def test_a_damaged_line_is_named_with_its_address(
     uri = f"{hdfs}/damaged.txt"
     with pytest.raises(InputError) as caught:
         run(trial("scan", [uri], {}, **options), tmp_path)
-    message = "has 2 fields, expected 11 separated by tabs"
+    message = (
+        "has 2 fields, expected 11 separated by tabs; complete the line, or obtain the file again"
+    )
     assert str(caught.value) == f"input.kinc: line 1501 of {uri} {message}"
 
 
