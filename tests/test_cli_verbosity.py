@@ -108,7 +108,7 @@ def test_an_error_is_in_the_log_file(pairs: Path) -> None:
     assert "absent.txt" in Path("log").read_text().splitlines()[-1]
 
 
-def test_a_log_on_a_full_disk_ends_and_the_command_goes_on(
+def test_a_log_on_a_full_disk_ends_and_the_command_continues(
     pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It ended a verified run with stack traces of `logging` and exit code 1."""

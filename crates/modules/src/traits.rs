@@ -209,8 +209,8 @@ fn table(shown: &str, bytes: &[u8], params: &MatrixParams) -> Result<Table> {
         return refuse("is empty; give a table of samples and traits".to_owned());
     };
     // The delimiter of the matrix may be another one.
-    let given = params.table.delimiter.byte().filter(|byte| first.as_bytes().contains(byte));
-    let delimiter = given.unwrap_or_else(|| delimiter(first));
+    let chosen = params.table.delimiter.byte().filter(|byte| first.as_bytes().contains(byte));
+    let delimiter = chosen.unwrap_or_else(|| delimiter(first));
     let split = |line: &str| -> Vec<String> {
         let fields = fields::fields(line.as_bytes(), delimiter).into_iter();
         fields.map(|field| String::from_utf8_lossy(fields::bare(field)).into_owned()).collect()

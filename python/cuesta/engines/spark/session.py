@@ -276,7 +276,7 @@ def _start(settings: Settings, places: Places, java_words: Sequence[str]) -> Ses
     with log.open("ab") as sink, with_environment(variables), _timed(start_seconds, "jvm"):
         piped = {"stdout": sink, "stderr": subprocess.STDOUT, "cwd": str(places.folder)}
         gateway = launch_gateway(public, piped)  # type: ignore[no-untyped-call]
-    with _own_interrupts(), warnings.catch_warnings():
+    with _python_interrupts(), warnings.catch_warnings():
         # PySpark looks for pandas wherever it is installed and comments on its version.
         warnings.simplefilter("ignore", FutureWarning)
         with _timed(start_seconds, "context"):
@@ -337,7 +337,7 @@ def _keep_log(places: Places) -> Path | None:
 
 
 @contextlib.contextmanager
-def _own_interrupts() -> Iterator[None]:
+def _python_interrupts() -> Iterator[None]:
     """Keep the handler of Ctrl-C: PySpark sets one that waits for a JVM which may never answer."""
     from pyspark.core import context
 
