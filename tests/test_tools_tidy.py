@@ -73,6 +73,8 @@ BROKEN = [
     ("crates/network/src/kernel.rs", "use std::fs::File;\n", "arrow"),
     ("crates/store/src/cache/policy/a.rs", "use std::fs::File;\n", "arrow"),
     ("crates/store/src/cache/a.rs", "use crate::store::Store;\n", "arrow"),
+    ("crates/store/src/peers/a.rs", "use crate::store::Store;\n", "arrow"),
+    ("crates/store/src/store/a.rs", "use crate::peers::Peers;\n", "arrow"),
     ("crates/input/src/a.rs", 'is_x86_feature_detected!("avx2")\n', "arrow"),
     ("crates/network/src/kernel/a.rs", "use std::{fs, mem};\n", "arrow"),
     ("crates/network/src/kernel/a.rs", "fn f() { std::time::Instant::now(); }\n", "arrow"),

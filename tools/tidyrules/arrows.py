@@ -35,6 +35,12 @@ _CACHE_FORBIDS = re.compile(
     r"|\bcrate::(?!(?:cache|path|under)\b)\w+"
 )
 
+_APART = (
+    (re.compile(r"^crates/store/src/store/"), re.compile(r"\bcrate::peers\b")),
+    (re.compile(r"^crates/store/src/peers/"), re.compile(r"\bcrate::store\b")),
+)
+"""A store and its peers, and how each would name the other."""
+
 _OTHER_CRATES = re.compile(r"^crates/(?!store/|store-python/)")
 _STORE_INSIDE = re.compile(r"\bcuesta_store::(?!client\b)\w+")
 """Modules of the crate of the store that other crates must not link."""
@@ -103,6 +109,9 @@ def check(file: SourceFile) -> Iterator[Finding]:
         yield from _pure(file, _CACHE_FORBIDS, "the cache decides; the rest of the store does I/O")
     if file.suffix == ".rs":
         yield from _rust(file)
+        for place, forbids in _APART:
+            if place.match(file.path):
+                yield from _pure(file, forbids, "a store and its peers meet in crate::sharing")
     parts = parts_in_root(file.path)
     if file.suffix == ".py" and parts:
         yield from _package(file, *parts[:2])

@@ -31,6 +31,7 @@ pub mod permissions;
 pub mod places;
 pub mod prepared;
 pub mod pressure;
+pub mod sharing;
 pub mod simulate;
 pub mod steps;
 pub mod store;

@@ -55,6 +55,8 @@ pub struct ServeOptions {
 
 struct Daemon {
     store: Store,
+    /// The other stores of the job, if there are any.
+    peers: Option<Arc<Peers>>,
     under: PathBuf,
     /// Names in the store's folder that the store did not create, as of the daemon's start.
     foreign: Vec<String>,
@@ -96,7 +98,7 @@ pub fn serve(
     let store = Store::open(Box::new(root), folder, options.store)?;
     let lineage = if store.has_promised_files() { claimed.lineage() } else { 0 };
     let open = |peers| Peers::open(&peers, block_bytes, folder, lineage);
-    let peers = options.peers.map(open).transpose()?;
+    let (peers, peer_listener) = options.peers.map(open).transpose()?.unzip();
     let socket = folder.join(SOCKET);
     if fs::symlink_metadata(&socket).is_ok_and(|facts| facts.file_type().is_socket()) {
         let _ = fs::remove_file(&socket);
@@ -108,6 +110,7 @@ pub fn serve(
         .map_err(|errno| failed(errno.into()))?;
     let daemon = Arc::new(Daemon {
         store,
+        peers,
         under: under.to_owned(),
         foreign,
         write: options.write,
@@ -126,7 +129,7 @@ pub fn serve(
     if options.preallocates {
         daemon.spawn("cuesta-memory", |daemon| daemon.store.prepare_memory()).map_err(failed)?;
     }
-    if let Some((peers, listener)) = peers {
+    if let Some((peers, listener)) = daemon.peers.as_ref().zip(peer_listener) {
         daemon.connect_peers(peers, listener).map_err(failed)?;
     }
     let mut guard = MemoryGuard::new(daemon.store.options().memory_bytes);
@@ -165,7 +168,7 @@ impl Daemon {
                 let _ = folder.note_remaining(&error.message());
             })?;
         }
-        if let Some(peers) = self.store.peers() {
+        if let Some(peers) = &self.peers {
             peers.end();
         }
         let lost = self.store.memory_only();
@@ -310,7 +313,7 @@ impl Daemon {
             layout: self.layout,
             conflicts: self.store.conflicts(),
             swept: lock(&self.swept).clone(),
-            peers: self.store.peers().map(|peers| peers.status()),
+            peers: self.peers.as_ref().map(|peers| peers.status()),
             foreign: self.foreign.clone(),
         }
     }

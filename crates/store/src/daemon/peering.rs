@@ -15,18 +15,19 @@ impl Daemon {
     /// Connects the store to the other stores, and answers them.
     pub(super) fn connect_peers(
         self: &Arc<Self>,
-        peers: Arc<Peers>,
+        peers: &Arc<Peers>,
         listener: TcpListener,
     ) -> io::Result<()> {
         peers.watch();
-        self.store.join(Arc::clone(&peers));
+        self.store.join(Arc::clone(peers));
         listener.set_nonblocking(true)?;
         // Other members still connect while a client makes a thousand connections.
         rustix::net::listen(&listener, WAITING_MAX)?;
-        let accepting = Arc::clone(&peers);
+        let accepting = Arc::clone(peers);
         let daemon = Arc::clone(self);
         let thread = thread::Builder::new().name("cuesta-peers".to_owned());
         thread.spawn(move || daemon.accept_peers(&accepting, &listener))?;
+        let peers = Arc::clone(peers);
         self.spawn("cuesta-tell", move |daemon| peers.publish_all(&daemon.store))
     }
 

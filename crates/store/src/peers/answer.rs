@@ -14,11 +14,11 @@ use super::handshake;
 use super::limits::{HANDSHAKE_TIMEOUT, IDLE, IDLE_LOOK, PIECE_BYTES};
 use super::link::PatientStream;
 use super::lookup::PathAnswer;
-use super::message::{DirectoryUpdate, FileId, FolderStep, NameState, PeerQuestion, PeerReply};
+use super::message::{DirectoryUpdate, FolderStep, NameState, PeerQuestion, PeerReply};
 use super::refusals::RefusalReason;
 use super::{OPERATION, Peers};
 use crate::path::StorePath;
-use crate::store::Store;
+use crate::sharing::{FileId, LocalStore, RemoteStores};
 
 /// The other end of a connection.
 #[derive(Default)]
@@ -32,7 +32,7 @@ struct Caller {
 impl Peers {
     /// Runs the handshake, then replies to questions until the connection ends. Runs in a thread
     /// of its own.
-    pub fn converse(self: &Arc<Self>, store: &Store, stream: &TcpStream) {
+    pub fn converse(self: &Arc<Self>, store: &dyn LocalStore, stream: &TcpStream) {
         let address =
             stream.peer_addr().map_or("unknown".to_owned(), |address| address.to_string());
         let Err(error) = self.answer_all(store, stream) else { return };
@@ -41,7 +41,7 @@ impl Peers {
         }
     }
 
-    fn answer_all(self: &Arc<Self>, store: &Store, stream: &TcpStream) -> io::Result<()> {
+    fn answer_all(self: &Arc<Self>, store: &dyn LocalStore, stream: &TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let address = stream.peer_addr()?.ip();
         let number = self.pending.admit(address, stream.try_clone()?);
@@ -92,7 +92,7 @@ impl Peers {
 
     fn answer(
         self: &Arc<Self>,
-        store: &Store,
+        store: &dyn LocalStore,
         caller: &mut Caller,
         question: PeerQuestion,
         payload: &mut Vec<u8>,
@@ -156,7 +156,14 @@ impl Peers {
             PeerQuestion::Wrote { path, version, file } => {
                 Ok(yes_or_no(store.wrote(&path, &version, file)))
             }
-            _ => self.change(store, question),
+            PeerQuestion::Clear { path } => {
+                self.clear_here(&path);
+                Ok(PeerReply::Done)
+            }
+            question => match question.file_change() {
+                Some(change) => store.change(change).map(PeerReply::from),
+                None => Ok(PeerReply::Done),
+            },
         }
     }
 
@@ -194,38 +201,6 @@ impl Peers {
             member.mark_left();
         }
         PeerReply::Done
-    }
-
-    /// Changes a file of this store for another member.
-    fn change(&self, store: &Store, question: PeerQuestion) -> Result<PeerReply> {
-        match question {
-            PeerQuestion::Replaced { path, file } => {
-                store.forget_replaced(&path, file)?;
-                store.publish_name(&path);
-            }
-            PeerQuestion::Superseded { path, file, later } => {
-                store.yield_name(&path, file, &later);
-                store.publish_name(&path);
-            }
-            PeerQuestion::Clear { path } => self.clear_here(&path),
-            // If the file is gone, directories know it before the caller looks again.
-            PeerQuestion::Remove { path } => {
-                store.remove_here(&path).inspect_err(|_| store.publish_name(&path))?;
-            }
-            PeerQuestion::Rename { path, to, is_new } => {
-                store.rename_here(&path, &to, is_new).inspect_err(|_| store.publish_name(&path))?;
-            }
-            PeerQuestion::Permit { path, permissions } => store.permit_here(&path, permissions)?,
-            PeerQuestion::Flush { path } => {
-                if !store.has_alone(&path) {
-                    store.publish_name(&path);
-                    return Ok(PeerReply::Absent);
-                }
-                return store.flush_here(Some(&path)).map(|bytes| PeerReply::Moved { bytes });
-            }
-            _ => (),
-        }
-        Ok(PeerReply::Done)
     }
 }
 

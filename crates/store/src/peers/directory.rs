@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::limits::{BLOCKS_MAX, LOST_MAX};
-use super::message::{AloneFile, DirectoryUpdate, FileId, NameState};
+use super::message::{DirectoryUpdate, NameState};
 use crate::path::StorePath;
+use crate::sharing::{AloneFile, FileId};
 
 /// State published by members.
 #[derive(Debug, Default)]

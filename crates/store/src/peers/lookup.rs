@@ -1,7 +1,6 @@
 //! Lookup of files and blocks of other members, through the directories and, where these are
 //! incomplete, by asking each member.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,43 +8,12 @@ use std::time::{Duration, Instant};
 use cuesta_runtime::parallel::lock;
 
 use super::Peers;
-use super::limits::{ANSWER_TIMEOUT, DIRECTORY_TIMEOUT, REMOTE_MAX, TICK};
+use super::limits::{DIRECTORY_TIMEOUT, REMOTE_MAX, TICK};
 use super::members::{Member, View};
-use super::message::{AloneFile, FileId, NameState, PeerQuestion, PeerReply};
+use super::message::{NameState, PeerQuestion, PeerReply};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
-
-/// Result of the lookup of a memory-only file by its path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NameLookup {
-    /// No other member has one.
-    Nothing,
-    /// In the memory of this live member.
-    Alone {
-        /// The member.
-        owner: String,
-        /// The file.
-        file: AloneFile,
-    },
-    /// The member that had it is dead or has lost it.
-    Lost {
-        /// The member.
-        owner: String,
-        /// Time when the file was closed, in nanoseconds since 1970.
-        closed_ns: i64,
-    },
-}
-
-impl NameLookup {
-    /// Returns the time when the file was closed; `None` without a file.
-    pub(crate) fn closed_ns(&self) -> Option<i64> {
-        match self {
-            Self::Nothing => None,
-            Self::Alone { file, .. } => Some(file.closed_ns),
-            Self::Lost { closed_ns, .. } => Some(*closed_ns),
-        }
-    }
-}
+use crate::sharing::{FileId, NameLookup};
 
 /// The answer of a directory about a path.
 #[derive(Debug)]
@@ -59,25 +27,9 @@ pub(super) struct PathAnswer {
 }
 
 impl Peers {
-    /// Looks up a memory-only file of another member.
-    pub(crate) fn find(&self, path: &StorePath) -> NameLookup {
-        self.find_by(path, || ANSWER_TIMEOUT).0
-    }
-
-    /// As [`find`](Self::find), with the earlier files of the path and their owners.
-    pub(crate) fn find_all(&self, path: &StorePath) -> (NameLookup, Vec<(String, FileId)>) {
-        self.find_by(path, || ANSWER_TIMEOUT)
-    }
-
-    /// As [`find`](Self::find), among the members that answer within `patience` in total.
-    pub(crate) fn find_within(&self, path: &StorePath, patience: Duration) -> NameLookup {
-        let begun = Instant::now();
-        self.find_by(path, || patience.saturating_sub(begun.elapsed())).0
-    }
-
-    /// As [`find_all`](Self::find_all); `patience` returns the time left, and is called before each
-    /// question.
-    fn find_by(
+    /// Looks up a memory-only file of another member, with the earlier files of the path and their
+    /// owners; `patience` returns the time left, and is called before each question.
+    pub(super) fn find_by(
         &self,
         path: &StorePath,
         patience: impl Fn() -> Duration,
@@ -171,26 +123,6 @@ impl Peers {
         PathAnswer { state, older, all_by: is_complete.then_some(view.id) }
     }
 
-    /// Returns the names in a folder of memory-only files of other members, and of their folders.
-    pub(crate) fn inside(&self, folder: &StorePath) -> BTreeMap<String, Option<AloneFile>> {
-        let mut steps_by_name: BTreeMap<String, Option<AloneFile>> = BTreeMap::new();
-        for member in self.view().live {
-            let question = PeerQuestion::Inside { folder: folder.clone() };
-            if let Ok(PeerReply::Steps { steps }) =
-                member.ask(&question, ANSWER_TIMEOUT, |reply, _| reply)
-            {
-                for step in steps {
-                    let known = steps_by_name.entry(step.name).or_insert(None);
-                    let order = |file: &Option<AloneFile>| file.as_ref().map(AloneFile::order);
-                    if order(&step.file) > order(known) {
-                        *known = step.file;
-                    }
-                }
-            }
-        }
-        steps_by_name
-    }
-
     /// Returns the fastest live member that has a block in memory.
     pub(crate) fn locate(&self, file: FileId, index: u64) -> Option<Arc<Member>> {
         let view = self.view();
@@ -261,6 +193,7 @@ fn newest(candidates: Vec<NameState>) -> NameState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sharing::AloneFile;
     use crate::under::UnderVersion;
 
     fn alone(owner: &str, closed_ns: i64) -> NameState {

@@ -1,6 +1,9 @@
 //! The other stores of a job (ADR 27): which of them live, which blocks they have in memory, and
 //! reads of those blocks. There is no master: each store publishes its blocks to the members that
 //! rendezvous hashing selects.
+//!
+//! A store uses them as [`RemoteStores`] and as the [`BlockSource`](crate::cache::BlockSource) of
+//! its cache. They use it as a [`LocalStore`](crate::sharing::LocalStore).
 
 mod answer;
 mod directory;
@@ -10,12 +13,13 @@ pub mod limits;
 mod link;
 mod lookup;
 mod members;
-pub(crate) mod message;
+mod message;
 mod pending;
 mod places;
 mod publish;
 mod rates;
 mod refusals;
+mod remote;
 mod rendezvous;
 pub mod secret;
 mod source;
@@ -23,31 +27,28 @@ mod status;
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime};
 
-use cuesta_core::error::ErrorKind as Kind;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 use serde::Deserialize;
 
 use crate::path::StorePath;
+use crate::sharing::{FileId, NameLookup, RemoteStores};
 use crate::under::UnderVersion;
 use directory::Directory;
-use limits::{CHANGE_TIMEOUT, DIRECTORY_TIMEOUT, MEMBERS_AGE, MEMBERS_MAX, NAME_BYTES_MAX, PING};
-pub(crate) use lookup::NameLookup;
+use limits::{DIRECTORY_TIMEOUT, MEMBERS_AGE, MEMBERS_MAX, NAME_BYTES_MAX, PING};
 use members::{LocalMember, Member, MemberMap, MovedBlocks, View};
-use message::{FileId, PeerQuestion, PeerReply};
+use message::{PeerQuestion, PeerReply};
 use pending::Pending;
-pub(crate) use publish::Holdings;
 use publish::Published;
 use rates::Rate;
 use refusals::Refusals;
-use rendezvous::{homes, number_of};
 use secret::SecretFile;
 pub use status::{MemberStatus, PeersStatus};
 
@@ -152,11 +153,6 @@ impl Peers {
         Ok((Arc::new(peers), listener))
     }
 
-    /// Returns the name of this member.
-    pub fn name(&self) -> &str {
-        &self.local.name
-    }
-
     /// Returns whether the store is ending.
     pub fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)
@@ -239,46 +235,6 @@ impl Peers {
         Some(names)
     }
 
-    /// Has another member change one of its files; returns the number of bytes moved.
-    ///
-    /// # Errors
-    /// The other member's errors; `Input` where it is dead.
-    pub(crate) fn forward(&self, owner: &str, question: &PeerQuestion) -> Result<u64> {
-        let member = self.member(owner).ok_or(ErrorKind::HostUnreachable.into());
-        let reply =
-            member.and_then(|member| member.ask(question, CHANGE_TIMEOUT, |reply, _| reply));
-        match reply {
-            Ok(PeerReply::Moved { bytes }) => Ok(bytes),
-            Ok(PeerReply::Refused { error, is_input, errno }) => {
-                let kind = if is_input { Kind::Input } else { Kind::System };
-                Err(Error { errno, ..Error::new(kind, OPERATION, error) })
-            }
-            Ok(PeerReply::Absent) => {
-                let text = format!("the store at {owner} does not have the file any more");
-                Err(Error { errno: Some(libc::ENOENT), ..Error::input(OPERATION, text) })
-            }
-            Ok(_) => Ok(0),
-            Err(error) => {
-                let text = format!("the store at {owner}, which has the file, fails: {error}");
-                Err(Error::input(OPERATION, text))
-            }
-        }
-    }
-
-    /// Has directories forget the files of dead members at a path.
-    pub fn clear(&self, path: &StorePath) {
-        let view = self.view();
-        for place in homes(&view.numbers, number_of(&path.to_string())).into_iter().flatten() {
-            match view.at(place) {
-                None => self.clear_here(path),
-                Some(member) => {
-                    let question = PeerQuestion::Clear { path: path.clone() };
-                    let _ = member.ask(&question, DIRECTORY_TIMEOUT, |_, _| ());
-                }
-            }
-        }
-    }
-
     fn clear_here(&self, path: &StorePath) {
         lock(&self.directory).clear(path, |name| self.lives(name));
     }
@@ -290,18 +246,6 @@ impl Peers {
             NameLookup::Alone { .. } => cached(self),
             _ => None,
         })
-    }
-
-    /// Counts a lost file or block, which only the memory of a member had, and returns its error.
-    pub(crate) fn lost(&self, what: &str, owner: &str) -> Error {
-        let text = format!(
-            "{what} was in the memory of the store at {owner} alone, which does not answer or has \
-             lost it; start it again there, or write the file again"
-        );
-        let error = Error { errno: Some(libc::EIO), ..Error::input(OPERATION, text) };
-        let mut losses = lock(&self.losses);
-        *losses = (losses.0 + 1, Some(error.sentence()));
-        error
     }
 
     /// Tells all live members that this one ends and loses nothing.

@@ -13,10 +13,11 @@ use cuesta_runtime::parallel::lock;
 use super::directory::Directory;
 use super::limits::{CONCURRENT_QUERIES_MAX, PLACES_TIMEOUT, WHERE_MAX};
 use super::members::{Member, View};
-use super::message::{FileId, PeerQuestion, PeerReply};
+use super::message::{PeerQuestion, PeerReply};
 use super::rendezvous::home;
 use super::{OPERATION, Peers};
 use crate::places::{BlockPlaces, PlacesBuilder};
+use crate::sharing::FileId;
 
 /// Question to one member: its directory covers these blocks.
 struct Part {
@@ -51,7 +52,7 @@ impl Peers {
 
     /// Returns the other live members that have each of some blocks. Blocks whose directory does
     /// not answer in time are left out.
-    pub(crate) fn holders(&self, file: FileId, blocks: Range<u64>) -> HashMap<u64, Vec<String>> {
+    pub(super) fn holders_of(&self, file: FileId, blocks: Range<u64>) -> HashMap<u64, Vec<String>> {
         let begun = Instant::now();
         let view = self.view();
         if view.live.is_empty() {

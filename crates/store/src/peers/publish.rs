@@ -1,7 +1,7 @@
 //! Publishing to directories which blocks and files this store has, as differences to the last
 //! state published. After a death or a start, the same code rebuilds what was lost.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -10,28 +10,17 @@ use cuesta_runtime::parallel::lock;
 
 use super::Peers;
 use super::limits::{
-    DIRECTORY_TIMEOUT, SUPERSEDED_CHECK, SUPERSEDED_FILES_MAX, TICK, UPDATE_BLOCKS_MAX,
+    DIRECTORY_TIMEOUT, NAMED_TIMEOUT, SUPERSEDED_CHECK, SUPERSEDED_FILES_MAX, TICK,
+    UPDATE_BLOCKS_MAX,
 };
 use super::members::{Member, View};
-use super::message::{
-    AloneFile, DirectoryUpdate, FileId, LaterFile, NameState, PeerQuestion, PeerReply,
-};
+use super::message::{DirectoryUpdate, PeerQuestion, PeerReply};
 use super::rendezvous::{home, homes, number_of};
 use crate::path::StorePath;
-use crate::store::Store;
-use crate::under::UnderVersion;
-
-/// Blocks and files of a store that other stores may read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
-    /// Blocks in memory of files of the under level.
-    pub blocks: HashSet<(FileId, u64)>,
-    /// Files that are only in memory.
-    pub names: HashMap<StorePath, AloneFile>,
-}
+use crate::sharing::{AloneFile, FileId, Holdings, LocalStore, RemoteStores};
 
 /// Files of this store that have been replaced on another store.
-pub(crate) type Replaced = Vec<(StorePath, FileId)>;
+type Replaced = Vec<(StorePath, FileId)>;
 
 /// State that directories have been sent.
 #[derive(Default)]
@@ -56,7 +45,7 @@ struct Sent {
 impl Peers {
     /// Publishes changes to directories; returns files of this store that have been replaced
     /// elsewhere, and whether all directories received the update.
-    pub(crate) fn publish(&self, store: &Store) -> (Replaced, bool) {
+    fn publish(&self, store: &dyn LocalStore) -> (Replaced, bool) {
         let mut published = lock(&self.published);
         let view = self.view();
         let starts = view.live.iter().map(|member| member.incarnation()).collect();
@@ -101,10 +90,28 @@ impl Peers {
         }
     }
 
+    /// Publishes whether a file of a path is only in this memory now, until directories have it or
+    /// are dead.
+    pub(super) fn publish_path(&self, store: &dyn LocalStore, path: &StorePath) {
+        let begun = Instant::now();
+        while begun.elapsed() < NAMED_TIMEOUT {
+            if let Some(superseded) = self.publish_name(store, path) {
+                store.forget_superseded(&superseded);
+                break;
+            }
+            // A member is new, or dead: everything is published.
+            let (superseded, is_published) = self.publish(store);
+            store.forget_superseded(&superseded);
+            if is_published {
+                break;
+            }
+        }
+    }
+
     /// Publishes to the directories of a path whether a file of it is only in this memory now;
     /// returns that file, if it has been replaced elsewhere. `None` where a directory did not
     /// receive it.
-    pub(crate) fn publish_name(&self, store: &Store, path: &StorePath) -> Option<Replaced> {
+    fn publish_name(&self, store: &dyn LocalStore, path: &StorePath) -> Option<Replaced> {
         // The lock is held to the end, so that nothing older is published after this.
         let mut published = lock(&self.published);
         let view = self.view();
@@ -214,52 +221,8 @@ impl Peers {
         superseded
     }
 
-    /// Returns the memory-only file of a path of another member, as that member knows it, and
-    /// whether it was written to replace this one here.
-    pub(crate) fn later_file(
-        &self,
-        owner: &str,
-        path: &StorePath,
-        file: FileId,
-    ) -> Option<LaterFile> {
-        let later = self.file_of(owner, path)?;
-        Some(LaterFile { file: later, is_known: self.replaces(owner, path, file) })
-    }
-
-    /// Returns the memory-only file of a path of another member, as that member knows it.
-    fn file_of(&self, owner: &str, path: &StorePath) -> Option<AloneFile> {
-        let question = PeerQuestion::Own { path: path.clone() };
-        match self.member(owner)?.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply) {
-            Ok(PeerReply::Known { state: NameState::Alone { file, .. }, .. }) => Some(file),
-            _ => None,
-        }
-    }
-
-    /// Returns whether another member wrote its file at a path to replace this one here.
-    fn replaces(&self, owner: &str, path: &StorePath, file: FileId) -> bool {
-        let Some(member) = self.member(owner) else { return false };
-        let question = PeerQuestion::Replaces { path: path.clone(), file };
-        let reply = member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply);
-        matches!(reply, Ok(PeerReply::Done))
-    }
-
-    /// Returns whether another live member wrote this version of a file of the under level; with
-    /// `file`, whether it is that memory-only file, flushed.
-    pub(crate) fn wrote(
-        &self,
-        path: &StorePath,
-        version: &UnderVersion,
-        file: Option<FileId>,
-    ) -> bool {
-        let question = PeerQuestion::Wrote { path: path.clone(), version: *version, file };
-        self.view().live.iter().any(|member| {
-            let reply = member.ask(&question, DIRECTORY_TIMEOUT, |reply, _| reply);
-            matches!(reply, Ok(PeerReply::Done))
-        })
-    }
-
     /// Publishes changes until the store ends. Runs in a thread of its own.
-    pub fn publish_all(self: &Arc<Self>, store: &Store) {
+    pub fn publish_all(self: &Arc<Self>, store: &dyn LocalStore) {
         let (mut last_check, mut last_path) = (Instant::now(), None);
         while !self.has_ended() {
             self.watch();
@@ -347,6 +310,8 @@ fn none() -> DirectoryUpdate {
 mod tests {
     use super::*;
     use crate::peers::directory::Directory;
+    use crate::peers::message::NameState;
+    use crate::under::UnderVersion;
     use proptest::prelude::*;
 
     fn holdings(numbers: &[u8]) -> Holdings {

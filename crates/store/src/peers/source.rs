@@ -11,10 +11,11 @@ use cuesta_runtime::parallel::lock;
 use super::Peers;
 use super::limits::{ANSWER_TIMEOUT, PIECE_BYTES, TICK};
 use super::members::Member;
-use super::message::{FileId, PeerQuestion, PeerReply};
+use super::message::{PeerQuestion, PeerReply};
 use super::rates::is_peer_nearer;
 use crate::cache::{BlockSource, FileVersion, SourceBlock};
 use crate::path::StorePath;
+use crate::sharing::{FileId, RemoteStores};
 use crate::under::layout::Layout;
 use crate::under::{UnderFile, UnderVersion};
 

@@ -38,7 +38,7 @@ use crate::folder::names::{FILES, LEDGER, WRITES};
 use crate::folder::{open_or_create_folder, open_or_make};
 use crate::memory::MemoryTier;
 use crate::path::StorePath;
-use crate::peers::Peers;
+use crate::sharing::RemoteStores;
 use crate::steps::Steps;
 use crate::trace::Recorder;
 use crate::under::{Under, UnderFile, UnderVersion};
@@ -125,7 +125,7 @@ pub struct Store {
     writeback: Writeback,
     claims: NameClaims,
     /// The other stores of the job, if there are any.
-    peers: OnceLock<Arc<Peers>>,
+    peers: OnceLock<Arc<dyn RemoteStores>>,
     /// Other memories that blocks are read from: the peers.
     source: OnceLock<Arc<dyn BlockSource>>,
     served: Mutex<ServedFiles>,

@@ -1,25 +1,19 @@
-//! A store and the other stores of its job: blocks and files that it publishes and serves, and
-//! requests that it sends.
+//! A store and the other stores of its job: requests that it sends, and (`local`) files and blocks
+//! that it shares.
 
 mod conflicts;
+mod local;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use cuesta_core::{Error, Result};
-use cuesta_runtime::parallel::lock;
 
-use super::{BlockLease, OPERATION, Store, system};
-use crate::cache::policy::admission::LoadReason;
-use crate::cache::{BlockKey, BlockSource, FileVersion, SealedBlock, SharedFile, SourceBlock};
+use super::{Store, system};
+use crate::cache::{BlockKey, BlockSource, FileVersion, SourceBlock};
 use crate::path::StorePath;
-use crate::peers::limits::NAMED_TIMEOUT;
-use crate::peers::message::{AloneFile, FileId, PeerQuestion};
-use crate::peers::{Holdings, NameLookup, Peers};
+use crate::sharing::{AloneFile, FileChange, FileId, NameLookup, RemoteStores};
 use crate::under::{UnderFile, UnderVersion};
 use crate::writeback::{LedgerEntry, WriteRecord};
 
@@ -47,124 +41,14 @@ pub(super) type Elsewhere = Option<(String, AloneFile)>;
 
 impl Store {
     /// Connects the store to the other stores of the job. Only the first call has an effect.
-    pub fn join(&self, peers: Arc<Peers>) {
+    pub fn join<P: RemoteStores + BlockSource + 'static>(&self, peers: Arc<P>) {
         let _ = self.source.set(Arc::clone(&peers) as Arc<dyn BlockSource>);
         let _ = self.peers.set(peers);
     }
 
     /// Returns the other stores, if there are any.
-    pub fn peers(&self) -> Option<&Arc<Peers>> {
+    pub(super) fn peers(&self) -> Option<&Arc<dyn RemoteStores>> {
         self.peers.get()
-    }
-
-    /// Returns the number of changes of the memory's contents so far.
-    pub(crate) fn changes(&self) -> u64 {
-        self.cache.lock().changes()
-    }
-
-    /// Returns the blocks and files that other stores may read here, under the name of this store.
-    pub(crate) fn holdings(&self, local_name: &str) -> Holdings {
-        let mut served = lock(&self.served);
-        let state = self.cache.lock();
-        let mut holdings = Holdings::default();
-        for SharedFile { number, file, permissions, is_alone } in state.shared() {
-            let FileVersion { path, version } = file;
-            let cached = served.ids.get(&number).filter(|(before, _)| before == version);
-            let id = match cached {
-                Some(&(_, id)) => id,
-                None if is_alone => FileId::of_alone(local_name, version),
-                None => FileId::of_under(path, version, self.options.block_bytes),
-            };
-            served.ids.insert(number, (*version, id));
-            served.numbers.insert(id, (number, is_alone));
-            if is_alone {
-                holdings.names.insert(path.clone(), new_alone_file(path, version, id, permissions));
-            } else {
-                holdings.blocks.extend(state.indexes_here(number).map(|index| (id, index)));
-            }
-        }
-        let ServedFiles { ids, numbers, .. } = &mut *served;
-        ids.retain(|number, _| state.has_file(*number));
-        numbers.retain(|_, (number, _)| state.has_file(*number));
-        holdings
-    }
-
-    /// Returns the file of a path that is only in this memory.
-    pub(crate) fn local_alone_file(&self, local_name: &str, path: &StorePath) -> Option<AloneFile> {
-        let number = self.alone_at(path)?;
-        let state = self.cache.lock();
-        let (version, permissions) = (state.file(number)?.version, state.permissions(number));
-        drop(state);
-        let id = FileId::of_alone(local_name, &version);
-        lock(&self.served).numbers.insert(id, (number, true));
-        Some(new_alone_file(path, &version, id, permissions))
-    }
-
-    /// Returns the names in a folder of files that are only in this memory, and of their folders;
-    /// with the file for a file.
-    pub(crate) fn local_alone_inside(
-        &self,
-        local_name: &str,
-        folder: &StorePath,
-    ) -> HashMap<String, Option<AloneFile>> {
-        let mut entries = HashMap::new();
-        for (path, _) in self.alone() {
-            let Some(step) = path.step_inside(folder) else { continue };
-            let is_file = path.parent().as_ref() == Some(folder);
-            let file = is_file.then(|| self.local_alone_file(local_name, &path)).flatten();
-            entries.entry(step.to_owned()).or_insert(file);
-        }
-        entries
-    }
-
-    /// Reads bytes of a block for another store; returns the checksum of the block, if known.
-    /// `None` where the block is not here.
-    pub(crate) fn peer_piece(
-        &self,
-        (file, index): (FileId, u64),
-        into: &mut [u8],
-        offset: u64,
-    ) -> Result<Option<Option<u32>>> {
-        let Some((number, is_alone)) = self.served_file(file) else { return Ok(None) };
-        let key = BlockKey { file: number, index };
-        let size_bytes = self.cache.lock().size_of(key);
-        if size_bytes == 0 {
-            return Ok(None);
-        }
-        if offset.saturating_add(into.len() as u64) > size_bytes {
-            return Err(Error::input(OPERATION, format!("block {index} has {size_bytes} bytes")));
-        }
-        let block = match is_alone {
-            false => self.cache.lock().lease_here(key),
-            true => match self.lease_as(key, LoadReason::ReadOn)? {
-                BlockLease::Memory(block, _) => Some(block),
-                BlockLease::Bypass => {
-                    let start = index * self.options.block_bytes;
-                    return self.read_under(number, into, start + offset).map(|()| Some(None));
-                }
-            },
-        };
-        let Some(block) = block else { return Ok(None) };
-        let read = self.read_block(&block, into, offset);
-        self.release(key);
-        read.map(|()| Some(Some(block.checksum)))
-    }
-
-    /// Returns the number of a file by its id, and whether it was only in memory.
-    fn served_file(&self, file: FileId) -> Option<(u64, bool)> {
-        let lookup = || lock(&self.served).numbers.get(&file).copied();
-        lookup().or_else(|| {
-            // A store that has just started has not published anything yet.
-            let local_name = self.peers()?.name();
-            self.holdings(local_name);
-            lookup()
-        })
-    }
-
-    fn read_block(&self, block: &SealedBlock, into: &mut [u8], offset: u64) -> Result<()> {
-        let path = self.tier.path(block);
-        let read = File::open(&path).and_then(|file| file.read_exact_at(into, offset));
-        read.map_err(|cause| Error::system(OPERATION, "reading", &path, &cause))
     }
 
     /// Returns a reader of a block from another memory, or the under level where that is faster.
@@ -210,12 +94,12 @@ impl Store {
     pub(super) fn forwarded(
         &self,
         path: &StorePath,
-        question: impl FnOnce(StorePath) -> PeerQuestion,
+        change: impl FnOnce(StorePath) -> FileChange,
     ) -> Result<Option<u64>> {
         let Some(peers) = self.peers() else { return Ok(None) };
         match self.find_settled(path) {
             NameLookup::Alone { owner, .. } => {
-                peers.forward(&owner, &question(path.clone())).map(Some)
+                peers.forward(&owner, change(path.clone())).map(Some)
             }
             _ => Ok(None),
         }
@@ -245,9 +129,9 @@ impl Store {
         match before {
             NameLookup::Nothing => (),
             NameLookup::Alone { owner, file } => {
-                let question = PeerQuestion::Replaced { path: path.clone(), file: file.id };
+                let change = FileChange::Replaced { path: path.clone(), file: file.id };
                 // If the owner does not receive it, the file closed last still counts.
-                let _ = peers.forward(&owner, &question);
+                let _ = peers.forward(&owner, change);
             }
             NameLookup::Lost { .. } => peers.clear(path),
         }
@@ -255,18 +139,8 @@ impl Store {
 
     /// Publishes whether a file of a path is only in this memory now.
     pub(crate) fn publish_name(&self, path: &StorePath) {
-        let begun = Instant::now();
-        while let Some(peers) = self.peers().filter(|_| begun.elapsed() < NAMED_TIMEOUT) {
-            if let Some(superseded) = peers.publish_name(self, path) {
-                self.forget_superseded(&superseded);
-                break;
-            }
-            // A member is new, or dead: everything is published.
-            let (superseded, is_published) = peers.publish(self);
-            self.forget_superseded(&superseded);
-            if is_published {
-                break;
-            }
+        if let Some(peers) = self.peers() {
+            peers.publish_name(self, path);
         }
     }
 

@@ -6,8 +6,8 @@ use cuesta_runtime::parallel::lock;
 use super::{OPERATION, Store, system};
 use crate::cache::Backing;
 use crate::path::StorePath;
-use crate::peers::message::PeerQuestion;
 use crate::permissions::WRITER_BITS;
+use crate::sharing::FileChange;
 use crate::under::Facts;
 use crate::writeback::PendingFile;
 
@@ -30,7 +30,7 @@ impl Store {
     /// # Errors
     /// `System` naming the path: EPERM for special bits, or a file of another account.
     pub fn permit(&self, path: &StorePath, permissions: u32) -> Result<()> {
-        let permit = |path| PeerQuestion::Permit { path, permissions };
+        let permit = |path| FileChange::Permit { path, permissions };
         if self.alone_at(path).is_none() && self.forwarded(path, permit)?.is_some() {
             return Ok(());
         }

@@ -14,8 +14,8 @@ use super::{OPERATION, Store, system};
 use crate::cache::{Backing, FileVersion};
 use crate::memory::PIECE_BYTES;
 use crate::path::StorePath;
-use crate::peers::message::PeerQuestion;
 use crate::permissions::of_parents;
+use crate::sharing::FileChange;
 use crate::under::UnderVersion;
 use crate::writeback::{LedgerEntry, PendingFile, Promised, WriteState, WriteStep};
 
@@ -54,7 +54,7 @@ impl Store {
     pub fn flush(&self, path: Option<&StorePath>) -> Result<u64> {
         let Some(named) = path else { return self.flush_here(None) };
         self.looking_again(named, || {
-            match self.forwarded(named, |path| PeerQuestion::Flush { path })? {
+            match self.forwarded(named, |path| FileChange::Flush { path })? {
                 Some(bytes) => Ok(bytes),
                 None => {
                     if self.alone_at(named).is_none() {

@@ -7,10 +7,8 @@ use super::Store;
 use super::peering::is_as_late;
 use crate::cache::Backing;
 use crate::path::StorePath;
-use crate::peers::NameLookup;
-use crate::peers::limits::PLACES_TIMEOUT;
-use crate::peers::message::FileId;
 use crate::places::{BlockPlaces, PlacesBuilder};
+use crate::sharing::{FileId, NameLookup};
 use crate::under::UnderVersion;
 
 /// Version of a file, and the holders of its blocks on other stores.
@@ -55,9 +53,7 @@ impl Store {
             return Some(Version::Here);
         }
         let under = || self.under.facts(path).ok().filter(|facts| !facts.is_folder);
-        let lookup = self
-            .peers()
-            .map_or(NameLookup::Nothing, |peers| peers.find_within(path, PLACES_TIMEOUT));
+        let lookup = self.peers().map_or(NameLookup::Nothing, |peers| peers.find_soon(path));
         let facts = match lookup {
             NameLookup::Alone { owner, file } => {
                 let version = file.id.version(file.size_bytes, file.closed_ns);

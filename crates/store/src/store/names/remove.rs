@@ -7,7 +7,7 @@ use cuesta_core::{Error, Result};
 use super::super::{OPERATION, Store, system};
 use super::sweep::SweepOutcome;
 use crate::path::StorePath;
-use crate::peers::message::PeerQuestion;
+use crate::sharing::FileChange;
 use crate::writeback::{LedgerEntry, WriteRecord};
 
 impl Store {
@@ -17,7 +17,7 @@ impl Store {
     /// `System` naming the path.
     pub fn remove_name(&self, path: &StorePath) -> Result<()> {
         self.looking_again(path, || {
-            if self.forwarded(path, |path| PeerQuestion::Remove { path })?.is_some() {
+            if self.forwarded(path, |path| FileChange::Remove { path })?.is_some() {
                 return Ok(());
             }
             if self.alone_at(path).is_none()

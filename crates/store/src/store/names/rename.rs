@@ -7,9 +7,8 @@ use cuesta_core::{Error, Result};
 use super::super::{OPERATION, Store, system};
 use crate::cache::Backing;
 use crate::path::StorePath;
-use crate::peers::NameLookup;
-use crate::peers::message::PeerQuestion;
 use crate::permissions::of_parents;
+use crate::sharing::{FileChange, NameLookup};
 use crate::under::{Facts, UnderVersion};
 use crate::writeback::{LedgerEntry, Promised, WriteState};
 
@@ -27,7 +26,7 @@ impl Store {
     /// # Errors
     /// As [`rename`](Self::rename).
     pub fn rename_as(&self, from: &StorePath, to: &StorePath, is_new: bool) -> Result<()> {
-        let rename = |path| PeerQuestion::Rename { path, to: to.clone(), is_new };
+        let rename = |path| FileChange::Rename { path, to: to.clone(), is_new };
         self.looking_again(from, || match self.forwarded(from, rename)? {
             Some(_) => Ok(()),
             None => self.rename_here(from, to, is_new),

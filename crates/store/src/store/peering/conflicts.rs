@@ -11,14 +11,14 @@ use super::super::writes::now_ns;
 use super::super::{OPERATION, Store, system};
 use crate::conflict::conflict_name;
 use crate::path::StorePath;
-use crate::peers::NameLookup;
-use crate::peers::limits::REMOTE_MAX;
-use crate::peers::message::{AloneFile, FileId, LaterFile, PeerQuestion};
+use crate::sharing::{FileChange, FileId, LaterFile, LocalStore, NameLookup};
 use crate::under::UnderVersion;
 use crate::writeback::{LedgerEntry, PendingFile, Promised, WriteRecord, WriteState};
 
 /// Most conflict names that are tried: another process may take each of them.
 const NAMES_MAX: u32 = 1000;
+/// Most flushed files that are remembered.
+const FLUSHED_MAX: usize = 1 << 16;
 /// Most times that the files of a name are settled before it is changed.
 const SETTLES_MAX: u32 = 2;
 /// Most times that a change looks for a name that others change meanwhile.
@@ -39,28 +39,9 @@ impl Store {
         }
     }
 
-    /// Returns whether the file of a path here was written to replace this one of another store.
-    pub(crate) fn replaces(&self, path: &StorePath, file: FileId) -> bool {
-        lock(&self.served).replaces.get(path) == Some(&file)
-    }
-
     /// Returns files that lost their names to files of other stores, and are on this store.
     pub fn conflicts(&self) -> Vec<StorePath> {
         lock(&self.served).conflicts.clone()
-    }
-
-    /// Forgets memory-only files that were replaced elsewhere by stores that knew them; renames the
-    /// others to conflict names. A file stays if no other store has a later one any more.
-    pub(crate) fn forget_superseded(&self, files: &[(StorePath, FileId)]) {
-        let Some(peers) = self.peers() else { return };
-        for (path, file) in files {
-            // Directories may not know yet that the later file was flushed, removed or renamed.
-            if let NameLookup::Alone { owner, .. } = peers.find(path)
-                && let Some(later) = peers.later_file(&owner, path, *file)
-            {
-                self.yield_name(path, *file, &later);
-            }
-        }
     }
 
     /// Forgets a memory-only file if the writer of a later one knew it, otherwise renames it to a
@@ -92,8 +73,8 @@ impl Store {
             self.yield_name(path, file, &later);
         } else {
             // If it fails, the next change of the name tries again.
-            let question = PeerQuestion::Superseded { path: path.clone(), file, later };
-            let _ = peers.forward(&owner, &question);
+            let change = FileChange::Superseded { path: path.clone(), file, later };
+            let _ = peers.forward(&owner, change);
         }
     }
 
@@ -186,38 +167,12 @@ impl Store {
         Ok(())
     }
 
-    /// Returns whether this store wrote a version of a file of the under level; with `file`,
-    /// whether it is that memory-only file, flushed. The device number is ignored, as it differs
-    /// between nodes.
-    pub(crate) fn wrote(
-        &self,
-        path: &StorePath,
-        version: &UnderVersion,
-        file: Option<FileId>,
-    ) -> bool {
-        let is_same = |written: UnderVersion| {
-            UnderVersion { device: version.device, ..written }.has_bytes_of(version)
-        };
-        match file {
-            Some(file) => lock(&self.served)
-                .flushed
-                .get(path)
-                .is_some_and(|(id, written)| *id == file && is_same(*written)),
-            None => self
-                .writeback
-                .ledger
-                .entry(path)
-                .and_then(|entry| entry.version)
-                .is_some_and(is_same),
-        }
-    }
-
     /// Records which memory-only file is written to the under level: another store may replace it
     /// at the same time.
     pub(in crate::store) fn remember_flushed(&self, record: &WriteRecord) {
         let (Some(peers), Some(version)) = (self.peers(), record.synced) else { return };
         let flushed = &mut lock(&self.served).flushed;
-        if flushed.len() >= REMOTE_MAX {
+        if flushed.len() >= FLUSHED_MAX {
             flushed.clear();
         }
         let file = FileId::of_alone(peers.name(), &record.version());
@@ -295,17 +250,5 @@ impl Store {
         let to_remove = self.cache.lock().rename_file(written.record.number, to);
         self.remove(&to_remove);
         Ok(())
-    }
-
-    /// Returns memory-only files of this store after the path `first`, in order, at most `count`.
-    pub(crate) fn local_alone_files_after(
-        &self,
-        local_name: &str,
-        first: Option<&StorePath>,
-        count: usize,
-    ) -> Vec<AloneFile> {
-        let alone = self.alone();
-        let after = alone.into_iter().filter(|(path, _)| first.is_none_or(|first| path > first));
-        after.take(count).filter_map(|(path, _)| self.local_alone_file(local_name, &path)).collect()
     }
 }
