@@ -136,19 +136,12 @@ impl Peers {
                 Ok(PeerReply::Steps { steps })
             }
             PeerQuestion::Read { file, index, offset, bytes } => {
-                if bytes as usize > PIECE_BYTES {
-                    let text = format!("{bytes} bytes are more than {PIECE_BYTES} at once");
-                    return Err(Error::input(OPERATION, text));
-                }
-                payload.resize(bytes as usize, 0);
+                payload.resize(piece_bytes(bytes)?, 0);
                 let Some(checksum) = store.peer_piece((file, index), payload, offset)? else {
                     payload.clear();
                     return Ok(PeerReply::Absent);
                 };
-                self.served.add(offset, bytes.into());
-                if let Some(member) = self.member(&caller.name) {
-                    member.served.add(offset, bytes.into());
-                }
+                self.count_served(caller, offset, bytes);
                 Ok(PeerReply::Piece { checksum })
             }
             PeerQuestion::Bye => Ok(self.end_member(caller)),
@@ -164,6 +157,14 @@ impl Peers {
                 Some(change) => store.change(change).map(PeerReply::from),
                 None => Ok(PeerReply::Done),
             },
+        }
+    }
+
+    /// Counts bytes of a block that a caller is sent.
+    fn count_served(&self, caller: &Caller, offset: u64, bytes: u32) {
+        self.served.add(offset, bytes.into());
+        if let Some(member) = self.member(&caller.name) {
+            member.served.add(offset, bytes.into());
         }
     }
 
@@ -202,6 +203,16 @@ impl Peers {
         }
         PeerReply::Done
     }
+}
+
+/// Returns the size of a piece of a block; an error where it exceeds that of a reply.
+fn piece_bytes(bytes: u32) -> Result<usize> {
+    let size_bytes = bytes as usize;
+    if size_bytes > PIECE_BYTES {
+        let text = format!("{bytes} bytes are more than {PIECE_BYTES} at once");
+        return Err(Error::input(OPERATION, text));
+    }
+    Ok(size_bytes)
 }
 
 /// Returns the reply to a yes-or-no question.

@@ -1,4 +1,4 @@
-//! What a store needs of the other stores of its job, and they of it.
+//! Traits between a store and the other stores of its job.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -71,7 +71,7 @@ pub enum ChangeOutcome {
     Absent,
 }
 
-/// The other stores of a job, for one of them.
+/// Other stores of a job, as the local store calls them.
 pub trait RemoteStores: Send + Sync {
     /// Returns the name of the local store among them.
     fn name(&self) -> &str;
