@@ -1,6 +1,7 @@
 //! The cache: which blocks are in memory, who holds a lease on them, and which are evicted next.
 //!
-//! Decisions only: no file, no socket, no clock, so a test drives all of it in a loop (`model.rs`).
+//! Decisions only: no file, no socket, no clock, so a test drives all of it in a loop (`model.rs`),
+//! and another one the threads around it in orders that shuttle draws (`schedules.rs`).
 //! The store asks for a step ([`Residency::lease`]), does what the step says (fills a block,
 //! removes others), and reports the outcome ([`Residency::filled`] or [`Residency::failed`]).
 //! [`Cache`] is the same for threads. Missed blocks come from the under level or a [`BlockSource`].
@@ -23,9 +24,13 @@ pub mod policy;
 mod residency;
 mod room;
 mod rules;
+#[cfg(test)]
+mod schedules;
 mod shared;
 mod source;
 mod written;
+
+use std::sync;
 
 pub use block::{BlockKey, SealedBlock};
 pub use counts::Counts;

@@ -1,13 +1,15 @@
 //! The cache as threads share it: one lock over all decisions, and one signal.
+//!
+//! `schedules.rs` compiles this file a second time, over locks by which shuttle draws the order of
+//! threads; so the module around it names the locks, `super::sync`.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-
-use cuesta_runtime::parallel::lock;
+use std::sync::PoisonError;
 
 use super::block::BlockKey;
 use super::leases::LeaseStep;
 use super::policy::admission::LoadReason;
 use super::residency::Residency;
+use super::sync::{Condvar, Mutex, MutexGuard};
 
 /// A residency behind a lock.
 pub struct Cache {
@@ -24,7 +26,7 @@ impl Cache {
 
     /// Locks the decisions. No thread does I/O while it has this lock.
     pub fn lock(&self) -> MutexGuard<'_, Residency> {
-        lock(&self.state)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As [`Residency::lease`], without [`LeaseStep::Wait`]: waits while another thread works on
