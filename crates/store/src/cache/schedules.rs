@@ -43,7 +43,7 @@ const OLDEST: i64 = 1;
 /// Version that the writer commits last.
 const NEWEST: i64 = 4;
 
-/// How a file gets its name.
+/// Order of the steps that give a file its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Commit {
     /// In one step with the end of the file that it replaces.
