@@ -1,5 +1,5 @@
 //! Parser of reads in FASTQ and FASTA files, plain or compressed: threads take blocks of text and
-//! find the records in them. Trimmed reads are a text of their own, made of the files.
+//! find the records in them. Reads that are trimmed are a text of their own, made of the files.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use cuesta_runtime::parallel::lock;
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::OPERATION;
-use super::trimming::TrimmedText;
+use super::trimming::{self, GroupText};
 use crate::kernel::scan;
 
 const FASTQ_LINES: usize = 4;
@@ -27,6 +27,8 @@ enum Format {
     #[default]
     Fastq,
     Fasta,
+    /// Reads in groups of this many, to be trimmed.
+    Groups(usize),
 }
 
 /// A block of complete records of a file. A long sequence may be in several blocks, as several
@@ -39,6 +41,8 @@ pub struct ReadBlock {
     pub file_bytes: u64,
     /// Bases that are also in the block before, because that ends within a sequence.
     pub repeated_bases: u64,
+    /// Counts of the reads of all blocks as they were trimmed.
+    trimmed: Arc<Mutex<TrimCounts>>,
 }
 
 /// Files of reads, which are read in blocks.
@@ -92,7 +96,7 @@ impl ReadSource {
         let trimmed = Arc::<Mutex<TrimCounts>>::default();
         let stream = |(files, pairing): (&[PathBuf], Pairing)| {
             let stream = if pairing.is_trimmed {
-                Stream::trimmed(files, pairing.reads_per_file(), trimmed.clone())
+                Stream::grouped(files, pairing.reads_per_file())
             } else {
                 Stream::open(&files[0])
             };
@@ -113,6 +117,7 @@ impl ReadSource {
     /// # Errors
     /// `Input` naming a file that cannot be unpacked; `System`.
     pub fn next(&self, block: &mut ReadBlock) -> Result<bool> {
+        block.trimmed = self.trimmed.clone();
         for waits in [false, true] {
             for (path, stream) in &self.streams {
                 let mut stream = match stream.try_lock() {
@@ -137,17 +142,13 @@ impl Stream {
         Ok(Self::of(reader, format, position))
     }
 
-    /// Opens a file, or two whose reads are pairs, as a text of trimmed reads.
-    fn trimmed(
-        paths: &[PathBuf],
-        reads_per_file: usize,
-        counts: Arc<Mutex<TrimCounts>>,
-    ) -> Result<Self> {
+    /// Opens a file, or two whose reads are pairs, as a text of groups of reads.
+    fn grouped(paths: &[PathBuf], reads_per_file: usize) -> Result<Self> {
         let position = Arc::<AtomicU64>::default();
         let text = |path: &PathBuf| Ok(opened(path, &position)?.0);
         let texts = paths.iter().map(text).collect::<Result<_>>()?;
-        let reader = Box::new(TrimmedText::new(texts, reads_per_file, counts));
-        Ok(Self::of(reader, Format::Fasta, position))
+        let reader = Box::new(GroupText::new(texts, reads_per_file));
+        Ok(Self::of(reader, Format::Groups(paths.len() * reads_per_file), position))
     }
 
     fn of(reader: Box<dyn Read + Send>, format: Format, position: Arc<AtomicU64>) -> Self {
@@ -189,8 +190,9 @@ impl Stream {
     /// there are any.
     fn cut(&mut self, bytes: &mut BlockBuffer, overlap: Option<usize>) -> bool {
         let place = match self.format {
-            Format::Fastq => records_end(bytes),
+            Format::Fastq => records_end(bytes, FASTQ_LINES),
             Format::Fasta => last_header(bytes),
+            Format::Groups(reads) => records_end(bytes, trimming::LINES * reads),
         };
         if place > 0 {
             self.rest.extend_from_slice(&bytes[place..]);
@@ -230,14 +232,14 @@ fn opened(path: &Path, position: &Arc<AtomicU64>) -> Result<(Box<dyn Read + Send
     Ok((records.text, format))
 }
 
-/// Returns the end of the last complete record of FASTQ.
-fn records_end(bytes: &[u8]) -> usize {
+/// Returns the end of the last complete record of this many lines.
+fn records_end(bytes: &[u8], record_lines: usize) -> usize {
     let lines = memchr_iter(b'\n', bytes).count();
     let mut end = bytes.len();
-    for _ in 0..=lines % FASTQ_LINES {
+    for _ in 0..=lines % record_lines {
         end = memrchr(b'\n', &bytes[..end]).unwrap_or(0);
     }
-    if lines < FASTQ_LINES { 0 } else { end + 1 }
+    if lines < record_lines { 0 } else { end + 1 }
 }
 
 /// Returns the start of the last record of FASTA.
@@ -269,6 +271,12 @@ impl ReadBlock {
         match self.format {
             Format::Fastq => each_fastq(&self.bytes, take),
             Format::Fasta => each_fasta(&self.bytes, take),
+            Format::Groups(reads) => {
+                let text = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
+                let counts = trimming::each_trimmed(text, reads, take)?;
+                lock(&self.trimmed).add(&counts);
+                Ok(())
+            }
         }
     }
 }

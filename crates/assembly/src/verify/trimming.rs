@@ -3,14 +3,15 @@
 //! constants and the known adapters with the run, and no more.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::sync::{Arc, Mutex};
+use std::sync::LazyLock;
 
+use cuesta_core::Result;
 use cuesta_input::reads::trim::{
-    ADAPTER_MIN, ADAPTERS, KITS, MISMATCH_PART, OVERLAP_MIN, POLY_G_MIN, POLY_G_OTHERS_MAX,
-    QUALITY_BASES, QUALITY_MIN, QUALITY_ZERO, SEED_BASES, TAIL_ADAPTER_BASES, TAIL_BASES,
-    TAIL_MISMATCH_PART, TRIMMED_BASES_MAX, TrimCounts,
+    ADAPTER_MIN, ADAPTERS, Adapter, KITS, MISMATCH_PART, OVERLAP_MIN, POLY_G_MIN,
+    POLY_G_OTHERS_MAX, QUALITY_BASES, QUALITY_MIN, QUALITY_ZERO, SEED_BASES, TAIL_ADAPTER_BASES,
+    TAIL_BASES, TAIL_MISMATCH_PART, TRIMMED_BASES_MAX, TrimCounts,
 };
-use cuesta_runtime::parallel::lock;
+use memchr::memmem::Finder;
 
 use crate::kernel::scan::code;
 
@@ -33,7 +34,7 @@ struct Records {
 
 impl Records {
     fn new(text: Box<dyn Read + Send>) -> Self {
-        Self { lines: BufReader::new(text), line: Vec::new(), has_name: false }
+        Self { lines: BufReader::with_capacity(1 << 16, text), line: Vec::new(), has_name: false }
     }
 
     /// Reads a line without its end; returns `false` at the end of the text.
@@ -45,80 +46,80 @@ impl Records {
         Ok(count > 0)
     }
 
-    /// Returns the next record; `None` at the end of the text.
-    fn next(&mut self) -> io::Result<Option<QualityRead>> {
+    /// Appends the next record to a text, as a line of letters and one of qualities, which is empty
+    /// in FASTA; returns `false` at the end of the records.
+    fn append_next(&mut self, text: &mut Vec<u8>) -> io::Result<bool> {
         while !self.has_name || self.line.is_empty() {
             if !self.next_line()? {
-                return Ok(None);
+                return Ok(false);
             }
             self.has_name = true;
         }
         self.has_name = false;
-        let mut record = QualityRead::default();
         if self.line.starts_with(b"@") {
+            let letters = self.append_line(text)?;
             self.next_line()?;
-            record.letters.clone_from(&self.line);
-            self.next_line()?;
-            self.next_line()?;
-            record.qualities.clone_from(&self.line);
-            if record.letters.len() != record.qualities.len() {
+            if self.append_line(text)? != letters {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            return Ok(Some(record));
+            return Ok(true);
         }
         while self.next_line()? {
             if self.line.starts_with(b">") {
                 self.has_name = true;
                 break;
             }
-            record.letters.extend_from_slice(&self.line);
+            text.extend_from_slice(&self.line);
         }
-        Ok(Some(record))
+        text.extend_from_slice(b"\n\n");
+        Ok(true)
+    }
+
+    /// Appends the next line to a text; returns the number of its letters.
+    fn append_line(&mut self, text: &mut Vec<u8>) -> io::Result<usize> {
+        let start = text.len();
+        self.lines.read_until(b'\n', text)?;
+        let length = text[start..].trim_ascii_end().len();
+        text.truncate(start + length);
+        text.push(b'\n');
+        Ok(length)
     }
 }
 
-/// Text of FASTA with the trimmed reads of one file, or of two whose reads are pairs.
-pub struct TrimmedText {
+/// Text with the reads of one file, or of two whose reads are pairs, in groups that are trimmed
+/// together: a line of letters and a line of qualities for each.
+pub struct GroupText {
     files: Vec<Records>,
     /// Reads of each file that are next to each other.
     reads_per_file: usize,
-    counts: Arc<Mutex<TrimCounts>>,
     text: Vec<u8>,
     position: usize,
 }
 
-impl TrimmedText {
-    /// Creates the text from those of the files; adds the counts of the reads to `counts`.
-    pub fn new(
-        texts: Vec<Box<dyn Read + Send>>,
-        reads_per_file: usize,
-        counts: Arc<Mutex<TrimCounts>>,
-    ) -> Self {
+/// Lines of a read in a [`GroupText`].
+pub const LINES: usize = 2;
+
+impl GroupText {
+    /// Creates the text from those of the files.
+    pub fn new(texts: Vec<Box<dyn Read + Send>>, reads_per_file: usize) -> Self {
         let files = texts.into_iter().map(Records::new).collect();
-        Self { files, reads_per_file, counts, text: Vec::new(), position: 0 }
+        Self { files, reads_per_file, text: Vec::new(), position: 0 }
     }
 
     /// Writes the next reads into the text; none at the end.
     fn next_reads(&mut self) -> io::Result<()> {
         self.text.clear();
         self.position = 0;
-        let mut records = Vec::new();
         for file in &mut self.files {
             for _ in 0..self.reads_per_file {
-                records.extend(file.next()?);
+                file.append_next(&mut self.text)?;
             }
-        }
-        trim(&mut records, &mut lock(&self.counts));
-        for record in &records {
-            self.text.extend_from_slice(b">\n");
-            self.text.extend_from_slice(&record.letters);
-            self.text.push(b'\n');
         }
         Ok(())
     }
 }
 
-impl Read for TrimmedText {
+impl Read for GroupText {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.position == self.text.len() {
             self.next_reads()?;
@@ -127,6 +128,34 @@ impl Read for TrimmedText {
         let count = rest.read(buffer)?;
         self.position += count;
         Ok(count)
+    }
+}
+
+/// Calls `take` with the trimmed letters of the reads of a text in groups of `reads`; returns their
+/// counts.
+///
+/// # Errors
+/// Errors of `take`.
+pub fn each_trimmed(
+    text: &[u8],
+    reads: usize,
+    mut take: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<TrimCounts> {
+    let mut counts = TrimCounts::default();
+    let mut lines = text.split(|&byte| byte == b'\n');
+    let mut records = vec![QualityRead::default(); reads];
+    loop {
+        for record in &mut records {
+            let (Some(letters), Some(qualities)) = (lines.next(), lines.next()) else {
+                return Ok(counts);
+            };
+            letters.clone_into(&mut record.letters);
+            qualities.clone_into(&mut record.qualities);
+        }
+        trim(&mut records, &mut counts);
+        for record in &records {
+            take(&record.letters)?;
+        }
     }
 }
 
@@ -142,13 +171,10 @@ pub fn trim(records: &mut [QualityRead], counts: &mut TrimCounts) {
             counts.add_read(before.len(), [before.len(); 3], None);
             continue;
         }
-        let adapter = fragment.unwrap_or_else(|| {
-            (0..before.len()).find(|&place| is_adapter(&before[place..])).unwrap_or(before.len())
-        });
+        let adapter = fragment.unwrap_or_else(|| before_adapter(&before));
         record.letters.truncate(adapter);
         let first = record.letters.len();
-        let tail = (0..first).find(|&place| is_poly_g(&record.letters[place..]));
-        record.letters.truncate(tail.unwrap_or(first));
+        record.letters.truncate(before_poly_g(&record.letters));
         let second = record.letters.len();
         if !record.qualities.is_empty() {
             record.qualities.truncate(second);
@@ -172,27 +198,29 @@ fn fragment_bases(first: &[u8], second: &[u8]) -> Option<usize> {
     if first.len().min(second.len()) < OVERLAP_MIN || longer > TRIMMED_BASES_MAX {
         return None;
     }
+    // Both strands of the fragment, as codes of bases; an ambiguous letter equals none.
+    let left: Vec<u8> = first.iter().map(|&letter| code(letter)).collect();
+    let paired = |&letter: &u8| if code(letter) < 4 { 3 - code(letter) } else { u8::MAX };
+    let right: Vec<u8> = second.iter().rev().map(paired).collect();
     let mut fits = Vec::new();
     for bases in OVERLAP_MIN..longer {
         // What either read has of the fragment, on the strand of the first.
-        let pairs: Vec<(u8, u8)> = (0..bases)
-            .filter_map(|place| Some((*first.get(place)?, *second.get(bases - 1 - place)?)))
-            .collect();
-        let unequal = |pairs: &[(u8, u8)]| {
-            pairs
-                .iter()
-                .filter(|(left, right)| code(*left) > 3 || code(*left) + code(*right) != 3)
-                .count()
-        };
-        let all = unequal(&pairs);
-        if unequal(&pairs[..OVERLAP_MIN]) * MISMATCH_PART <= OVERLAP_MIN
-            && all * MISMATCH_PART <= pairs.len()
-            && are_tails(first.get(bases..), second.get(bases..))
-        {
+        let left = &left[bases.saturating_sub(right.len())..bases.min(left.len())];
+        let right = &right[right.len().saturating_sub(bases)..][..left.len()];
+        if unequal(&left[..OVERLAP_MIN], &right[..OVERLAP_MIN]) * MISMATCH_PART > OVERLAP_MIN {
+            continue;
+        }
+        let all = unequal(left, right);
+        if all * MISMATCH_PART <= left.len() && are_tails(first.get(bases..), second.get(bases..)) {
             fits.push((all, longer - bases));
         }
     }
     fits.into_iter().min().map(|(_, cut)| longer - cut)
+}
+
+/// Returns in how many places two sequences of codes differ.
+fn unequal(left: &[u8], right: &[u8]) -> usize {
+    left.iter().zip(right).map(|(left, right)| usize::from(left != right)).sum()
 }
 
 /// Whether two mates may have adapters after their fragment.
@@ -217,24 +245,68 @@ fn begins_as(tail: &[u8], adapter: &[u8]) -> bool {
     unequal.count() * TAIL_MISMATCH_PART <= tail.len()
 }
 
-/// Whether a text begins as a known adapter.
-fn is_adapter(text: &[u8]) -> bool {
-    ADAPTERS.iter().any(|adapter| {
-        let same: Vec<bool> =
-            text.iter().zip(adapter.letters).map(|(&left, &right)| are_same(left, right)).collect();
-        let unequal = |same: &[bool]| same.iter().filter(|same| !**same).count();
-        same.len() >= ADAPTER_MIN
-            && unequal(&same[..SEED_BASES]) <= 1
-            && unequal(&same) * MISMATCH_PART <= same.len()
-    })
+/// A half of the first bases of an adapter.
+struct Half {
+    /// Codes of the bases of the adapter.
+    adapter: Vec<u8>,
+    /// Bases of the adapter before the half.
+    offset: usize,
+    finder: Finder<'static>,
 }
 
-fn is_poly_g(tail: &[u8]) -> bool {
-    let unequal = tail.iter().filter(|letter| !letter.eq_ignore_ascii_case(&b'G')).count();
-    tail.len() >= POLY_G_MIN
-        && tail[0].eq_ignore_ascii_case(&b'G')
-        && unequal <= POLY_G_OTHERS_MAX
-        && unequal * MISMATCH_PART <= tail.len()
+/// Both halves of the first bases of all adapters.
+static HALVES: LazyLock<Vec<Half>> = LazyLock::new(|| {
+    let half = |letters: &[u8], offset: usize| {
+        let adapter: Vec<u8> = letters.iter().map(|&letter| code(letter)).collect();
+        let finder = Finder::new(&adapter[offset..][..SEED_BASES / 2]).into_owned();
+        Half { adapter, offset, finder }
+    };
+    let halves = |adapter: &Adapter| [0, SEED_BASES / 2].map(|at| half(adapter.letters, at));
+    ADAPTERS.iter().flat_map(halves).collect()
+});
+
+/// Returns the letters before the first known adapter. Of its first bases one may differ, so that
+/// one half of them is there.
+fn before_adapter(letters: &[u8]) -> usize {
+    let codes: Vec<u8> = letters.iter().map(|&letter| code(letter)).collect();
+    let mut first = letters.len();
+    for Half { adapter, offset, finder } in &*HALVES {
+        let mut from = 0;
+        while let Some(place) = finder.find(&codes[from..]) {
+            from += place + 1;
+            let Some(start) = (from - 1).checked_sub(*offset) else { continue };
+            if start >= first {
+                break;
+            }
+            if is_adapter(&codes[start..], adapter) {
+                first = start;
+            }
+        }
+    }
+    first
+}
+
+/// Whether codes of bases begin as those of an adapter.
+fn is_adapter(codes: &[u8], adapter: &[u8]) -> bool {
+    let count = codes.len().min(adapter.len());
+    count >= ADAPTER_MIN
+        && unequal(&codes[..SEED_BASES], &adapter[..SEED_BASES]) <= 1
+        && unequal(&codes[..count], &adapter[..count]) * MISMATCH_PART <= count
+}
+
+/// Returns the letters before the longest tail of G.
+fn before_poly_g(letters: &[u8]) -> usize {
+    let is_mismatch = |letter: &&u8| !letter.eq_ignore_ascii_case(&b'G');
+    let mismatches = |tail: &[u8]| tail.iter().filter(is_mismatch).count();
+    let is_tail = |tail: &[u8]| {
+        tail[0].eq_ignore_ascii_case(&b'G')
+            && mismatches(tail) <= POLY_G_OTHERS_MAX.min(tail.len() / MISMATCH_PART)
+    };
+    let Some(last) = letters.len().checked_sub(POLY_G_MIN) else { return letters.len() };
+    if mismatches(&letters[last..]) > POLY_G_OTHERS_MAX {
+        return letters.len();
+    }
+    (0..=last).find(|&place| is_tail(&letters[place..])).unwrap_or(letters.len())
 }
 
 fn is_bad(qualities: &[u8]) -> bool {
