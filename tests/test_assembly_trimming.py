@@ -52,11 +52,14 @@ def test_untouched_reads_are_counted_and_untrimmed_reads_are_not_mentioned(tmp_p
 
 def test_adapters_that_remain_are_a_remark_from_0_1_percent_on() -> None:
     def remark(count: int, reads: int = 6000) -> list[str]:
-        return list(trimming.uncut({"first_reads": reads, "first_reads_with_adapters": count}))
+        counts = {"first_reads": reads, "first_reads_with_adapters": count}
+        return list(trimming.uncut(counts, "default"))
 
     assert remark(5) == []
     assert remark(2, 10) == []
-    assert list(trimming.uncut({})) == []
+    assert list(trimming.uncut({}, "default")) == []
     (text,) = remark(600)
     assert text.startswith("600 of the first 6,000 reads run into an adapter, ")
     assert text.endswith("--trim auto does so")
+    (text,) = trimming.uncut({"first_reads": 2000, "first_reads_with_adapters": 190}, "paper")
+    assert text.endswith("trim the reads before")

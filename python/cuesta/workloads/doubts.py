@@ -45,7 +45,7 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             from cuesta.workloads.assembly import remarks, trimming
 
             yield from remarks.of_singles([str(path) for path in trial.inputs], trial.parameters)
-            yield from trimming.uncut(counts)
+            yield from trimming.uncut(counts, trial.parameters.get("profile"))
         case "correlate":
             yield from _of_matrix(counts)
             yield from _of_pairs(trial.parameters, counts)

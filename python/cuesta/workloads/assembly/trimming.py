@@ -64,11 +64,12 @@ def views(answer: Files) -> list[View]:
              "columns": ["cut off", "reads", "letters"]}]  # fmt: skip
 
 
-def uncut(counts: Mapping[str, int]) -> Iterator[str]:
+def uncut(counts: Mapping[str, int], profile: object) -> Iterator[str]:
     """Yield a remark on adapters in the first reads that were not cut off, if there are any."""
+    remedy = "trim the reads before" if profile == "paper" else "--trim auto does so"
     reads, count = counts.get("first_reads", 0), counts.get("first_reads_with_adapters", 0)
     if count >= UNCUT_READS_MIN and count >= UNCUT_SHARE * reads:
         yield (
             f"{count:,} of the first {reads:,} reads run into an adapter, "
-            f"{n.percent(count / reads)}, and none was cut off; --trim auto does so"
+            f"{n.percent(count / reads)}, and none was cut off; {remedy}"
         )
