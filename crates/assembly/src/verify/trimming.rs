@@ -1,6 +1,6 @@
 //! Reads as they are trimmed, for the verification: a file, or two whose reads are pairs, is read
-//! record by record, and every place is tried by the rules of `spec/workloads/assemble`. It shares
-//! constants and the known adapters with the run, and no more.
+//! record by record, and threads find the ends by the rules of `spec/workloads/assemble`, otherwise
+//! than the run. Both share constants and the known adapters, and no more.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::LazyLock;

@@ -10,7 +10,10 @@ use cuesta_assembly::verify::trimming::{QualityRead, trim};
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_input::reads::trim::{ADAPTERS, ReadRecord, TrimCounts, trimmed};
+use cuesta_input::reads::trim::{
+    ADAPTER_MIN, ADAPTERS, MISMATCH_PART, POLY_G_MIN, POLY_G_OTHERS_MAX, ReadRecord, SEED_BASES,
+    TrimCounts, trimmed,
+};
 use cuesta_runtime::rounds::Resources;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -72,10 +75,48 @@ fn lengths<const N: usize>(records: &[QualityRead; N], counts: &mut TrimCounts) 
     trimmed(reads, counts)
 }
 
+/// Returns the letters of a read without qualities or a mate that remain, by trying every place.
+fn by_each_place(letters: &[u8]) -> usize {
+    let unequal = |left: &[u8], right: &[u8]| {
+        left.iter().zip(right).filter(|(left, right)| !left.eq_ignore_ascii_case(right)).count()
+    };
+    let is_adapter = |&place: &usize| {
+        ADAPTERS.iter().any(|adapter| {
+            let tail = &letters[place..];
+            let bases = tail.len().min(adapter.letters.len());
+            bases >= ADAPTER_MIN
+                && unequal(&tail[..SEED_BASES], adapter.letters) <= 1
+                && unequal(tail, adapter.letters) * MISMATCH_PART <= bases
+        })
+    };
+    let end = (0..letters.len()).find(is_adapter).unwrap_or(letters.len());
+    let is_poly_g = |&place: &usize| {
+        let tail = &letters[place..end];
+        let mismatches = unequal(tail, &vec![b'G'; tail.len()]);
+        tail.len() >= POLY_G_MIN
+            && tail[0].eq_ignore_ascii_case(&b'G')
+            && mismatches <= POLY_G_OTHERS_MAX
+            && mismatches * MISMATCH_PART <= tail.len()
+    };
+    (0..end).find(is_poly_g).unwrap_or(end)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn reads_are_trimmed_by_the_rules_at_each_place(pair in drawn_pair()) {
+    fn adapters_and_tails_of_g_are_those_at_any_place(pair in drawn_pair()) {
+        for QualityRead { letters, .. } in pair {
+            let expected = by_each_place(&letters);
+            let read = QualityRead { letters, qualities: Vec::new() };
+            let fast = lengths(std::array::from_ref(&read), &mut TrimCounts::default());
+            let mut slow = [read];
+            trim(&mut slow, &mut TrimCounts::default());
+            prop_assert_eq!([fast[0], slow[0].letters.len()], [expected; 2]);
+        }
+    }
+
+    #[test]
+    fn the_verification_trims_reads_and_pairs_alike(pair in drawn_pair()) {
         let (mut counts, mut slow_counts) = (TrimCounts::default(), TrimCounts::default());
         let fast = lengths(&pair, &mut counts);
         let mut slow = pair.clone();
