@@ -2,6 +2,7 @@
 //! exactly one path between these is as long as the insert, that path is a bridge. Contigs and
 //! bridges then make a graph of longer k-mers than reads have.
 
+mod continuations;
 pub mod inserts;
 pub mod joins;
 pub mod place;
@@ -36,13 +37,35 @@ const SPANNED_MAX: usize = 255;
 /// Longest k-mer of contigs and bridges as a part of the insert size.
 const SPAN_PART: f64 = 0.6;
 
+/// Kind of a sequence whose k-mers are solid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SolidKind {
+    /// A contig.
+    Contig,
+    /// A contig, or one of its ends, with the bases that follow it in the graph without a choice.
+    Continuation,
+    /// Contigs that reads or read pairs join.
+    Bridge,
+}
+
+impl SolidKind {
+    /// Returns the last word of the name of such a sequence, after a space.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Contig => "",
+            Self::Continuation => " continuation",
+            Self::Bridge => " bridge",
+        }
+    }
+}
+
 /// Facts about a sequence whose k-mers are solid.
 #[derive(Clone, Copy, Debug)]
 pub struct SolidFacts {
     /// Count that its k-mers have at least.
     pub weight: u16,
-    /// Whether it joins contigs, as reads or read pairs show.
-    pub bridge: bool,
+    /// Kind of the sequence.
+    pub kind: SolidKind,
 }
 
 /// Sequences whose k-mers are solid.
@@ -116,7 +139,7 @@ pub fn bridged<'a>(
     for ((from, to), path) in &bridges {
         let codes = path_search::spelled(graph, *from, path, longer + graph.k);
         let weight = [from, to].map(|end| weight((end / 2) as usize));
-        let facts = SolidFacts { weight: weight[0].min(weight[1]), bridge: true };
+        let facts = SolidFacts { weight: weight[0].min(weight[1]), kind: SolidKind::Bridge };
         solid.push(facts, |all| all.extend_from_slice(&codes))?;
     }
     let pair_facts = facts.map(|facts| PairFacts {
@@ -171,8 +194,9 @@ fn by_pairs(
     Ok(bridges)
 }
 
-/// Returns all paths of a graph, each with a weight. A circle is continued from its end until it
-/// has as many k-mers of size `next` as of the graph's size.
+/// Returns all paths of a graph, each with a weight, then those that the graph continues over an
+/// end. A circle is continued from its end until it has as many k-mers of size `next` as of the
+/// graph's size.
 ///
 /// # Errors
 /// `Input` when they do not fit in the budget.
@@ -186,12 +210,13 @@ pub fn contigs<'a>(
     for index in 0..graph.paths.len() {
         let codes = graph.paths.codes(index);
         let kmers = codes.len() + 1 - graph.k;
-        let wraps = graph.paths.facts(index).circular && kmers >= next;
+        let wraps = graph.paths.facts(index).circular;
         let bases = if wraps { kmers + next - 1 } else { codes.len() };
-        solid.push(SolidFacts { weight: weight(index), bridge: false }, |all| {
+        solid.push(SolidFacts { weight: weight(index), kind: SolidKind::Contig }, |all| {
             all.extend((0..bases).map(|place| codes[if wraps { place % kmers } else { place }]));
         })?;
     }
+    continuations::add(graph, next, weight, &mut solid)?;
     Ok(solid)
 }
 

@@ -13,7 +13,7 @@ use crate::kernel::read_aligner::ContigKmers;
 use crate::kernel::repeated::RepeatedKmers;
 use crate::kernel::scan::{ReadCutter, Scanner, SuperKmer};
 use crate::kernel::stretch_counts::{self, StretchCounts};
-use crate::pairs::SolidSequences;
+use crate::pairs::{SolidKind, SolidSequences};
 
 /// Part of the free memory that contigs may take.
 const MEMORY_PART: u64 = 4;
@@ -129,11 +129,11 @@ impl<'s, 'c> IndexedContigs<'s, 'c> {
     }
 }
 
-/// Returns the bases of a contig to which reads are aligned; empty for a bridge, whose k-mers may
+/// Returns the bases of a contig to which reads are aligned; empty for others, whose k-mers may
 /// also be those of contigs, and for a sequence without k-mers.
 fn contig<'s>(solid: &'s SolidSequences<'_>, index: usize, k: usize) -> &'s [Base] {
     let codes = solid.codes(index);
-    if solid.facts(index).bridge || codes.len() < k { &[] } else { codes }
+    if solid.facts(index).kind != SolidKind::Contig || codes.len() < k { &[] } else { codes }
 }
 
 fn task_ends(solid: &SolidSequences<'_>) -> Vec<usize> {

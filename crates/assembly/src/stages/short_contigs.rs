@@ -16,6 +16,7 @@ use crate::kernel::links::Links;
 use crate::kernel::scan;
 use crate::kernel::sequences::{PathSummary, Paths};
 use crate::kernel::simplify::PathGraph;
+use crate::pairs::SolidKind;
 
 /// Approximate bytes of a k-mer of a short contig in a map.
 const KMER_BYTES: u64 = 64;
@@ -97,7 +98,10 @@ fn shorter(path: &Path, longest: usize) -> Result<Vec<ShortContig>> {
     let mut contigs = Vec::new();
     while let Some(head) = lines.next().transpose().map_err(failed)? {
         let bases = lines.next().transpose().map_err(failed)?.unwrap_or_default();
-        if bases.len() >= longest || head.ends_with(" bridge") {
+        let is_contig = ![SolidKind::Bridge, SolidKind::Continuation]
+            .iter()
+            .any(|kind| head.ends_with(kind.mark()));
+        if bases.len() >= longest || !is_contig {
             continue;
         }
         let weight = head.split(" weight=").nth(1).and_then(|weight| weight.parse().ok());

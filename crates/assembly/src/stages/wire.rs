@@ -11,7 +11,7 @@ use crate::kernel::kmer::Base;
 use crate::kernel::scan::ReadCounts;
 use crate::kernel::spectrum::Spectrum;
 use crate::kernel::supersteps::program::Traffic;
-use crate::pairs::{SolidFacts, SolidSequences};
+use crate::pairs::{SolidFacts, SolidKind, SolidSequences};
 
 /// Encodes solid sequences.
 pub fn solid_bytes(solid: &SolidSequences<'_>) -> Vec<u8> {
@@ -28,7 +28,7 @@ pub fn solid_pieces(solid: &SolidSequences<'_>, piece_bytes: usize) -> Vec<Vec<u
         }
         let Some(bytes) = pieces.last_mut() else { continue };
         bytes.extend(facts.weight.to_le_bytes());
-        bytes.push(u8::from(facts.bridge));
+        bytes.push(facts.kind as u8);
         put_codes(solid.codes(index), bytes);
     }
     pieces
@@ -43,10 +43,14 @@ pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Re
     let mut codes = Vec::new();
     while !reader.is_empty() {
         let weight = u16::from_le_bytes(reader.array()?);
-        let [bridge] = reader.array()?;
+        let kind = match reader.array()? {
+            [0] => SolidKind::Contig,
+            [1] => SolidKind::Continuation,
+            [_] => SolidKind::Bridge,
+        };
         codes.clear();
         reader.codes(&mut codes)?;
-        take(SolidFacts { weight, bridge: bridge != 0 }, &codes);
+        take(SolidFacts { weight, kind }, &codes);
     }
     Ok(())
 }

@@ -229,7 +229,7 @@ pub fn solid(folder: &Path, k: usize, solid: &SolidSequences<'_>) -> Result<u64>
     let mut output = Output::create(&folder, &before_file(k))?;
     for index in 0..solid.len() {
         let facts = solid.facts(index);
-        let mark = if facts.bridge { " bridge" } else { "" };
+        let mark = facts.kind.mark();
         let name = format!(">{index} weight={}{mark}", facts.weight);
         output.put_sequence(&name, solid.codes(index))?;
     }

@@ -20,7 +20,7 @@ use crate::kernel::path_search::READS_ALONE_MIN;
 use crate::kernel::placements::OVERLAP_MIN;
 use crate::kernel::scan;
 use crate::kernel::sequences;
-use crate::pairs::SolidSequences;
+use crate::pairs::{SolidKind, SolidSequences};
 
 /// Bits of the filter before the map of k-mers: the least number, as a power of two, and the number
 /// per k-mer.
@@ -45,7 +45,7 @@ pub fn spelled<'a>(paths: &Paths<'_, '_>, budget: &'a Budget) -> Result<sequence
     Ok(all)
 }
 
-/// Returns whether a file has exactly these contigs and bridges.
+/// Returns whether a file has exactly these contigs, continuations and bridges.
 ///
 /// # Errors
 /// `System`.
@@ -54,7 +54,7 @@ pub fn is_file_of(path: &Path, solid: &SolidSequences<'_>) -> Result<bool> {
     let mut row = Vec::new();
     for index in 0..solid.len() {
         let facts = solid.facts(index);
-        let mark = if facts.bridge { " bridge" } else { "" };
+        let mark = facts.kind.mark();
         row.clear();
         row.extend_from_slice(format!(">{index} weight={}{mark}\n", facts.weight).as_bytes());
         put_letters(solid.codes(index), &mut row);
@@ -76,14 +76,14 @@ pub fn are_supported(
     progress: &Progress,
 ) -> Result<bool> {
     let size = OVERLAP_MIN.min(k);
-    let all = |is_bridge: bool| {
+    let all = |kind: SolidKind| {
         (0..solid.len())
-            .filter(move |&index| solid.facts(index).bridge == is_bridge)
+            .filter(move |&index| solid.facts(index).kind == kind)
             .flat_map(move |index| kmers::<u64>(solid.codes(index), size))
             .map(move |kmer| kmer.canonical(size))
     };
-    let mut sought = SoughtKmers::new(size, all(true));
-    all(false).for_each(|kmer| sought.count(kmer));
+    let mut sought = SoughtKmers::new(size, all(SolidKind::Bridge));
+    all(SolidKind::Contig).for_each(|kmer| sought.count(kmer));
     sought.drop_counted();
     if sought.counts.is_empty() {
         return Ok(true);

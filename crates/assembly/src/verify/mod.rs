@@ -14,6 +14,7 @@ mod again;
 mod align;
 mod answer;
 mod bridges;
+mod continuations;
 mod counts;
 mod cut;
 mod error_lengths;

@@ -339,8 +339,21 @@ impl<'p, 'a> Paths<'p, 'a> {
         codes
     }
 
+    /// Returns the first bases, at most `most`, of an oriented path that is entered by an end.
+    pub fn entered(&self, end: End, most: usize) -> Vec<Base> {
+        let path = &self.all[sequence(end)];
+        let mut codes = self.first_from(path.ends[(end % 2) as usize], most);
+        codes.truncate(most);
+        codes
+    }
+
     /// Returns the bases of a path from the end `start` on, by which it is entered.
     fn spelled_from(&self, start: End) -> Vec<Base> {
+        self.first_from(start, usize::MAX)
+    }
+
+    /// Returns at least `least` bases of a path from the end `start` on, or all that it has.
+    fn first_from(&self, start: End, least: usize) -> Vec<Base> {
         let mut codes = Vec::new();
         let mut entered = start;
         loop {
@@ -352,7 +365,7 @@ impl<'p, 'a> Paths<'p, 'a> {
             }
             codes.extend_from_slice(&more[overlap..]);
             entered = self.joined[opposite(entered) as usize];
-            if entered == NOWHERE || entered == start {
+            if entered == NOWHERE || entered == start || codes.len() >= least {
                 return codes;
             }
         }
@@ -360,7 +373,7 @@ impl<'p, 'a> Paths<'p, 'a> {
 }
 
 /// Iterates over the bases of the reverse complement.
-fn turned(codes: &[Base]) -> impl Iterator<Item = Base> {
+pub fn turned(codes: &[Base]) -> impl Iterator<Item = Base> {
     codes.iter().rev().map(|&code| complement(code))
 }
 
