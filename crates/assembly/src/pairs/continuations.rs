@@ -102,7 +102,7 @@ mod tests {
         let into = |contig: &[Base]| [contig, &repeat[..K - 1]].concat();
         let out = [&repeat[60 - (K - 1)..], &third[..]].concat();
         // The repeat has two paths before and one after, as if the other one was lost.
-        let found = continuations(&[into(&first), into(&second), repeat.clone(), out.clone()]);
+        let results = continuations(&[into(&first), into(&second), repeat.clone(), out.clone()]);
         let window = NEXT - 1;
         let last = |contig: &[Base]| {
             let codes = [contig, &repeat[..NEXT - 1]].concat();
@@ -110,7 +110,7 @@ mod tests {
         };
         let onwards = [&repeat[60 - window..], &third[..NEXT - K]].concat();
         let before = [&repeat[60 - window..], &third[..NEXT - K]].concat();
-        assert_eq!(found, [last(&first), last(&second), onwards, before]);
+        assert_eq!(results, [last(&first), last(&second), onwards, before]);
     }
 
     #[test]
@@ -119,8 +119,8 @@ mod tests {
         let around = [&unit[..], &unit[..K - 1]].concat();
         let before = [&drawn(6, 50)[..], &unit[..K - 1]].concat();
         // The path around the unit follows itself, the other one ends in it.
-        let found = continuations(&[around, before.clone()]);
+        let results = continuations(&[around, before.clone()]);
         let codes = [&before[..], &unit[K - 1..NEXT - 1]].concat();
-        assert_eq!(found, [codes[codes.len() - 2 * NEXT + K + 1..].to_vec()]);
+        assert_eq!(results, [codes[codes.len() - 2 * NEXT + K + 1..].to_vec()]);
     }
 }

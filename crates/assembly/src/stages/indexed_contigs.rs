@@ -129,7 +129,7 @@ impl<'s, 'c> IndexedContigs<'s, 'c> {
     }
 }
 
-/// Returns the bases of a contig to which reads are aligned; empty for others, whose k-mers may
+/// Returns the bases of a contig to which reads are aligned; empty for a bridge, whose k-mers may
 /// also be those of contigs, and for a sequence without k-mers.
 fn contig<'s>(solid: &'s SolidSequences<'_>, index: usize, k: usize) -> &'s [Base] {
     let codes = solid.codes(index);
