@@ -110,9 +110,7 @@ def test_a_branch_that_few_reads_cross_does_not_vanish(tmp_path: Path, seed: int
 
 
 @pytest.mark.parametrize("bases", [130, 205])
-def test_a_circle_shorter_than_the_next_kmers_is_still_a_circle(
-    tmp_path: Path, bases: int
-) -> None:
+def test_a_circle_shorter_than_the_next_kmers_is_still_a_circle(tmp_path: Path, bases: int) -> None:
     """A circle with fewer bases than the last k-mers have is written once around.
 
     By cause: only a circle of at least as many k-mers as the next size has bases was continued

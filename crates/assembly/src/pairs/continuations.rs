@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contig_is_continued_into_the_only_path_that_follows_and_not_into_one_of_several() {
+    fn a_contig_is_continued_into_a_single_path_and_not_into_two() {
         let repeat = drawn(1, 60);
         let [first, second, third] = [2, 3, 4].map(|seed| drawn(seed, 80));
         let into = |contig: &[Base]| [contig, &repeat[..K - 1]].concat();
