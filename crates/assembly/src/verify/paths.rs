@@ -341,8 +341,7 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns the first bases, at most `most`, of an oriented path that is entered by an end.
     pub fn entered(&self, end: End, most: usize) -> Vec<Base> {
-        let path = &self.all[sequence(end)];
-        let mut codes = self.first_from(path.ends[(end % 2) as usize], most);
+        let mut codes = self.first_from(self.all[sequence(end)].ends[(end % 2) as usize], most);
         codes.truncate(most);
         codes
     }
