@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,25 @@ def test_a_folder_of_another_run_is_not_gone_on_from(
     (checkpoint / "state.json").write_text("{")
     assert call([*words, "-o", str(tmp_path / "c")]) == 2
     assert "kept holds no run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", [{"format": None}, {"format": 1}, {"cuesta": "0.0.9"}])
+def test_a_checkpoint_of_another_version_is_refused(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object]
+) -> None:
+    """Contigs of a checkpoint were made by the rules of its version, which may have changed.
+
+    By cause: continuations joined the solid sequences, and the byte of their kind another meaning.
+    """
+    checkpoint = tmp_path / "kept"
+    assemble([reads], tmp_path / "a", "-k", "31,55", "--resume", str(checkpoint))
+    state = json.loads((checkpoint / "state.json").read_text())
+    state["run"] = {name: value for name, value in (state["run"] | change).items() if value}
+    (checkpoint / "state.json").write_text(json.dumps(state))
+    words = ["run", "assemble", str(reads), "-k", "31,55", "--resume", str(checkpoint)]
+    assert call([*words, "-o", str(tmp_path / "b")]) == 2
+    message = "is of another version of Cuesta; delete it, or give another --resume"
+    assert message in capsys.readouterr().err
 
 
 def test_a_checkpoint_with_a_link_is_refused_and_its_target_remains(

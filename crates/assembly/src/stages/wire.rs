@@ -37,7 +37,7 @@ pub fn solid_pieces(solid: &SolidSequences<'_>, piece_bytes: usize) -> Vec<Vec<u
 /// Calls `take` for each encoded solid sequence with its facts.
 ///
 /// # Errors
-/// `Defect` when bytes are missing.
+/// `Defect` when bytes are missing, or of no kind of sequence.
 pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Result<()> {
     let mut reader = ByteReader(bytes);
     let mut codes = Vec::new();
@@ -46,7 +46,8 @@ pub fn each_solid(bytes: &[u8], mut take: impl FnMut(SolidFacts, &[Base])) -> Re
         let kind = match reader.array()? {
             [0] => SolidKind::Contig,
             [1] => SolidKind::Continuation,
-            [_] => SolidKind::Bridge,
+            [2] => SolidKind::Bridge,
+            [_] => return Err(internal("a solid sequence is of no kind")),
         };
         codes.clear();
         reader.codes(&mut codes)?;

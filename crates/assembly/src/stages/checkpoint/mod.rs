@@ -24,6 +24,8 @@ const OPERATION: &str = "assembly.resume";
 const STATE_FILE: &str = "state.json";
 const PARTIAL_STATE_FILE: &str = "state.json.partial";
 const LOCK_FILE: &str = "lock";
+/// Number of the format of the files, and of the rules by which they were made; 1 was not written.
+const FORMAT: u32 = 2;
 /// Parameters that may differ between runs: nothing in a checkpoint depends on them.
 const FREE: [&str; 2] = ["resume", "min_contig"];
 
@@ -113,7 +115,12 @@ impl Checkpoint {
         let state: State = serde_json::from_slice(&text)
             .map_err(|_| refused(&self.folder, "holds no run, but another state.json;"))?;
         if state.run != self.run {
-            let what = "is of other reads or parameters; delete it, or";
+            let made_by = |run: &Value| [run["cuesta"].clone(), run["format"].clone()];
+            let what = if made_by(&state.run) == made_by(&self.run) {
+                "is of other reads or parameters; delete it, or"
+            } else {
+                "is of another version of Cuesta; delete it, or"
+            };
             return Err(refused(&self.folder, what));
         }
         let Some((&k, before)) = state.sizes.split_last() else { return Ok(None) };
@@ -233,8 +240,8 @@ fn solid_file(k: usize) -> String {
     format!("{k}.trusted")
 }
 
-/// Returns the identity of a run, which a resumed run must share: the version of Cuesta, sizes and
-/// times of the inputs, and the parameters.
+/// Returns the identity of a run, which a resumed run must share: the version of Cuesta, the format
+/// of checkpoints, sizes and times of the inputs, and the parameters.
 fn described(request: &Request) -> Result<Value> {
     let mut inputs = Vec::new();
     for path in &request.inputs {
@@ -250,6 +257,7 @@ fn described(request: &Request) -> Result<Value> {
     }
     Ok(json!({
         "cuesta": env!("CARGO_PKG_VERSION"),
+        "format": FORMAT,
         "inputs": inputs,
         "parameters": parameters,
     }))
