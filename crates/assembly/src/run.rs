@@ -269,7 +269,7 @@ impl<'c, M: Method, W: Workers<'c>> Assembly<'_, 'c, M, W> {
         };
         let solid = match bridged {
             Some(bridged) => bridged.solid,
-            None => pairs::contigs(graph, self.context.budget, k, |_| 0)?,
+            None => pairs::continued_contigs(graph, self.context.budget, k)?,
         };
         Ok(Some(NextLevel { k, solid: Some(solid), pair_facts: None }))
     }

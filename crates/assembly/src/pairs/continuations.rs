@@ -18,15 +18,14 @@ use crate::kernel::simplify::PathGraph;
 pub(super) fn add(
     graph: &PathGraph<'_>,
     next: usize,
-    weight: impl Fn(usize) -> u16,
     solid: &mut SolidSequences<'_>,
 ) -> Result<()> {
     let shared = next - 1;
-    let mut add = |path: usize, parts: [&[Base]; 3]| {
+    let mut add = |parts: [&[Base]; 3]| {
         if parts.iter().map(|part| part.len()).sum::<usize>() < next {
             return Ok(());
         }
-        let facts = SolidFacts { weight: weight(path), kind: SolidKind::Continuation };
+        let facts = SolidFacts { weight: 0, kind: SolidKind::Continuation };
         solid.push(facts, |all| parts.iter().for_each(|part| all.extend_from_slice(part)))
     };
     for path in (0..graph.paths.len()).filter(|&path| !graph.paths.facts(path).circular) {
@@ -36,15 +35,15 @@ pub(super) fn add(
         let before: Vec<Base> = reverse_complement(&before).collect();
         if codes.len() <= 2 * shared {
             if !before.is_empty() || !after.is_empty() {
-                add(path, [&before, codes, &after])?;
+                add([&before, codes, &after])?;
             }
             continue;
         }
         if !before.is_empty() {
-            add(path, [&before, &codes[..shared], &[]])?;
+            add([&before, &codes[..shared], &[]])?;
         }
         if !after.is_empty() {
-            add(path, [&[], &codes[codes.len() - shared..], &after])?;
+            add([&[], &codes[codes.len() - shared..], &after])?;
         }
     }
     Ok(())
@@ -91,7 +90,7 @@ mod tests {
         }
         let graph = PathGraph::new::<u64>(all, K, &budget).unwrap();
         let mut solid = SolidSequences::new(&budget, "a test");
-        add(&graph, NEXT, |_| 0, &mut solid).unwrap();
+        add(&graph, NEXT, &mut solid).unwrap();
         (0..solid.len()).map(|index| solid.codes(index).to_vec()).collect()
     }
 

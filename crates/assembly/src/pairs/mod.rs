@@ -121,7 +121,10 @@ pub fn bridged<'a>(
             weight(depth, graph.paths.facts(path).count_sum, kmers)
         }
     };
-    let mut solid = contigs(graph, context.budget, longer, weight)?;
+    let mut solid = match next {
+        Some(next) => continued_contigs(graph, context.budget, next)?,
+        None => contigs(graph, context.budget, longer, weight)?,
+    };
     let spanned = path_search::spanned(graph, &placements.spans);
     let mut bridges: Vec<(Ends, Vec<PathStep>)> = Vec::new();
     for (ends, joint) in &spanned {
@@ -194,13 +197,27 @@ fn by_pairs(
     Ok(bridges)
 }
 
-/// Returns all paths of a graph, each with a weight, then those that the graph continues over an
-/// end. A circle is continued from its end until it has as many k-mers of size `next` as of the
-/// graph's size.
+/// Returns all paths of a graph, then their continuations, for the `next` size of k-mers, at which
+/// k-mers of reads are counted.
 ///
 /// # Errors
 /// `Input` when they do not fit in the budget.
-pub fn contigs<'a>(
+pub fn continued_contigs<'a>(
+    graph: &PathGraph<'_>,
+    budget: &'a Budget,
+    next: usize,
+) -> Result<SolidSequences<'a>> {
+    let mut solid = contigs(graph, budget, next, |_| 0)?;
+    continuations::add(graph, next, &mut solid)?;
+    Ok(solid)
+}
+
+/// Returns all paths of a graph, each with a weight. A circle is continued from its end until it
+/// has as many k-mers of size `next` as of the graph's size.
+///
+/// # Errors
+/// `Input` when they do not fit in the budget.
+fn contigs<'a>(
     graph: &PathGraph<'_>,
     budget: &'a Budget,
     next: usize,
@@ -216,7 +233,6 @@ pub fn contigs<'a>(
             all.extend((0..bases).map(|place| codes[if wraps { place % kmers } else { place }]));
         })?;
     }
-    continuations::add(graph, next, weight, &mut solid)?;
     Ok(solid)
 }
 

@@ -10,21 +10,19 @@ use cuesta_core::{Error, Result};
 use serde_json::{Value, json};
 
 use super::OPERATION;
-use super::continuations::Continuations;
 use super::faults::{Fault, Faults};
 use super::files::{Compared, put_letters};
 use super::last_paths::{LastPath, LastPaths};
 use super::level::Proven;
 use super::links::{End, sequence};
 use super::packed::{Alignment, base};
-use super::paths::{JoinedPath, Paths};
+use super::paths::Paths;
 use super::text::Text;
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::{Base, complement};
 use crate::kernel::scan;
 use crate::kernel::sequences::rotate;
 use crate::kernel::spectrum::Spectrum;
-use crate::pairs::SolidKind;
 use crate::stages::level::Level;
 use crate::stages::scaffold_rows::ScaffoldNumbers;
 use crate::stages::short_contigs::ShortContigs;
@@ -229,45 +227,6 @@ impl GraphFiles {
         let tags = format!("\tLN:i:{length}\tKC:i:{sum}\tDP:f:{depth:.1}{mark}\n");
         self.gfa.put(tags.as_bytes())
     }
-}
-
-/// Returns whether a file has all contigs, as solid sequences at the next size of k-mers, then
-/// their continuations, and nothing after them; or, unless `is_all`, possibly bridges.
-///
-/// # Errors
-/// `System`.
-pub fn contigs_before(
-    path: &Path,
-    (paths, k, next): (&Paths<'_, '_>, usize, usize),
-    (weight, is_all): (impl Fn(u64, u64) -> u64, bool),
-) -> Result<bool> {
-    let mut file = Compared::open(path)?;
-    let (mut row, mut number) = (Vec::new(), 0);
-    let mut put = |file: &mut Compared, path: &JoinedPath, mark: &str, codes: &[Base]| {
-        let weight = weight(path.count_sum, path.kmers());
-        row.clear();
-        row.extend_from_slice(format!(">{number} weight={weight}{mark}\n").as_bytes());
-        put_letters(codes, &mut row);
-        row.push(b'\n');
-        number += 1;
-        file.put(&row)
-    };
-    for (index, path) in paths.all.iter().enumerate() {
-        let mut codes = paths.spelled(index);
-        let kmers = path.kmers() as usize;
-        if path.is_circle() {
-            // A circle is continued past its end, so that it has as many k-mers of the next size.
-            (codes.len()..kmers + next - 1).for_each(|place| codes.push(codes[place % kmers]));
-        }
-        put(&mut file, path, "", &codes)?;
-    }
-    let continuations = Continuations::new(paths, (k, next))?;
-    for (index, path) in paths.all.iter().enumerate() {
-        for codes in continuations.of(index) {
-            put(&mut file, path, SolidKind::Continuation.mark(), &codes)?;
-        }
-    }
-    if is_all { file.finish() } else { Ok(file.is_same()) }
 }
 
 /// Returns whether a file has this spectrum.

@@ -1,12 +1,16 @@
-//! Continuations of paths over their ends, found again by following each path's only successor.
+//! Contigs that are solid at the next size of k-mers, and their continuations over their ends, found
+//! again by following each path's only successor.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use cuesta_core::Result;
 
+use super::files::{Compared, put_letters};
 use super::links::{End, opposite, sequence};
-use super::paths::{Paths, turned};
+use super::paths::{JoinedPath, Paths, turned};
 use crate::kernel::kmer::Base;
+use crate::pairs::SolidKind;
 
 /// Successors of the ends that have exactly one.
 pub struct Continuations<'c, 'p, 'a> {
@@ -78,4 +82,46 @@ impl<'c, 'p, 'a> Continuations<'c, 'p, 'a> {
         }
         codes
     }
+}
+
+/// Returns whether a file has all contigs, as solid sequences at the next size of k-mers, then
+/// their continuations if it has any, then nothing, or possibly bridges.
+///
+/// # Errors
+/// `System`.
+pub fn contigs_before(
+    path: &Path,
+    (paths, k, next): (&Paths<'_, '_>, usize, usize),
+    weight: impl Fn(u64, u64) -> u64,
+    (has_continuations, has_bridges): (bool, bool),
+) -> Result<bool> {
+    let mut file = Compared::open(path)?;
+    let (mut row, mut number) = (Vec::new(), 0);
+    let mut put = |file: &mut Compared, path: &JoinedPath, mark: &str, codes: &[Base]| {
+        let weight = weight(path.count_sum, path.kmers());
+        row.clear();
+        row.extend_from_slice(format!(">{number} weight={weight}{mark}\n").as_bytes());
+        put_letters(codes, &mut row);
+        row.push(b'\n');
+        number += 1;
+        file.put(&row)
+    };
+    for (index, path) in paths.all.iter().enumerate() {
+        let mut codes = paths.spelled(index);
+        let kmers = path.kmers() as usize;
+        if path.is_circle() {
+            // A circle is continued past its end, so that it has as many k-mers of the next size.
+            (codes.len()..kmers + next - 1).for_each(|place| codes.push(codes[place % kmers]));
+        }
+        put(&mut file, path, "", &codes)?;
+    }
+    if has_continuations {
+        let continuations = Continuations::new(paths, (k, next))?;
+        for (index, path) in paths.all.iter().enumerate() {
+            for codes in continuations.of(index) {
+                put(&mut file, path, SolidKind::Continuation.mark(), &codes)?;
+            }
+        }
+    }
+    if has_bridges { Ok(file.is_same()) } else { file.finish() }
 }

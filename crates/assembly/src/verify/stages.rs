@@ -15,7 +15,7 @@ use super::level::{self, Proven};
 use super::packed_reads::PackedReads;
 use super::paths::Paths;
 use super::repeats::RepeatFilter;
-use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
+use super::{LATER_MIN_COUNT, State, Verification, continuations, wrong_file};
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::placements::Placements;
@@ -352,8 +352,8 @@ impl<'a> Verification<'_, 'a> {
             Some(_) => 0,
             None => pairs::weight(depth, count_sum, kmers as usize).into(),
         };
-        let expected = (weight, !self.has_bridges(k, state));
-        let is_same = answer::contigs_before(&path, (paths, k, size), expected)?;
+        let follow = (later.is_some(), self.has_bridges(k, state));
+        let is_same = continuations::contigs_before(&path, (paths, k, size), weight, follow)?;
         state.require(is_same, || wrong_file(&path));
         Ok(Some(PendingLevel { k: size, pair_facts }))
     }
@@ -385,7 +385,7 @@ impl<'a> Verification<'_, 'a> {
                 }
                 None => {
                     let Some(size) = later else { return Ok(None) };
-                    (size, pairs::contigs(graph, context.budget, size, |_| 0)?, None)
+                    (size, pairs::continued_contigs(graph, context.budget, size)?, None)
                 }
             };
         let path = self.before(&before_file(size));
