@@ -19,7 +19,6 @@ pub mod params;
 pub mod reference;
 pub mod run;
 pub mod stages;
-pub mod statistics;
 pub mod tables;
 pub mod threshold;
 pub mod traits;

@@ -3,12 +3,12 @@
 use cuesta_core::Result;
 use cuesta_core::job::{Request, Response, parameters, timed};
 use cuesta_core::progress::Progress;
+use cuesta_core::statistics::{q_values, student_p_value};
 
 use crate::input::{self, ModulesInput};
 use crate::kernel::membership::memberships;
 use crate::params::{Measure, ModulesParams};
 use crate::stages::{self, Blind, Job, Observer, Outcome};
-use crate::statistics::{q_values, student_p_value};
 use crate::tables::{self, Association, File};
 use crate::traits::{self, Traits};
 

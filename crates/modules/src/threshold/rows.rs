@@ -1,7 +1,8 @@
 //! Rows of the table of cut-offs.
 
+use cuesta_core::statistics::student_p_value;
+
 use crate::kernel::threshold::sweep::CutoffRow;
-use crate::statistics::student_p_value;
 
 /// Network at a cut-off, and its significance.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -177,7 +177,7 @@ pub fn q_value(p: f64, p_values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::{q_values, student_p_value};
+    use cuesta_core::statistics::{q_values, student_p_value};
 
     #[test]
     fn series_and_fraction_agree() {

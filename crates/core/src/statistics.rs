@@ -1,7 +1,8 @@
-//! Significance of correlations: Student's p-values and the q-values of Benjamini and Hochberg.
+//! Significance: Student's p-values of correlations, p-values of the normal distribution, and the
+//! q-values of Benjamini and Hochberg.
 //!
-//! Logarithms and the gamma function are those of the crate `libm`, so that figures are the same on
-//! each processor.
+//! Logarithms, the gamma and the error function are those of the crate `libm`, so that figures are
+//! the same on each processor.
 
 /// Terms of a continued fraction that is given up, far more than any one needs.
 const TERMS_MAX: usize = 10_000;
@@ -14,6 +15,11 @@ pub fn student_p_value(correlation: f64, count: usize) -> f64 {
     }
     let rest = (1.0 - correlation.abs()) * (1.0 + correlation.abs());
     incomplete_beta((count - 2) as f64 / 2.0, 0.5, rest.clamp(0.0, 1.0))
+}
+
+/// Returns the two-sided p-value of a standard normal score; NaN for a missing one.
+pub fn normal_p_value(z: f64) -> f64 {
+    libm::erfc(z.abs() * std::f64::consts::FRAC_1_SQRT_2)
 }
 
 /// Returns the regularised incomplete beta function I_x(a, b).
@@ -84,6 +90,20 @@ mod tests {
         assert!((student_p_value(-r, 4) - root).abs() < 1e-14);
         assert_eq!((student_p_value(0.0, 20), student_p_value(1.0, 20)), (1.0, 0.0));
         assert!(student_p_value(f64::NAN, 20).is_nan() && student_p_value(0.3, 2).is_nan());
+    }
+
+    #[test]
+    fn p_values_of_a_normal_score_are_those_of_tables() {
+        // 2 * scipy.stats.norm.sf(z)
+        for (z, p) in [
+            (0.0, 1.0),
+            (-1.0, 0.317_310_507_862_914_1),
+            (1.959_963_984_540_054, 0.05),
+            (10.0, 1.523_970_604_832_094_2e-23),
+        ] {
+            assert!((normal_p_value(z) / p - 1.0).abs() < 1e-13, "{z}");
+        }
+        assert!(normal_p_value(f64::NAN).is_nan() && normal_p_value(50.0) == 0.0);
     }
 
     #[test]
