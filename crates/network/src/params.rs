@@ -8,6 +8,7 @@ use cuesta_input::table::TableParams;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::correlate;
+pub use crate::kernel::differential::ScoreMethod;
 pub use crate::kernel::join::JoinKind;
 
 /// Parameters of `scan`.
@@ -181,7 +182,7 @@ impl LoadParams {
 }
 
 /// Parameters of `join`.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct JoinParams {
     /// Filter of the rows of each version.
     #[serde(flatten)]
@@ -189,6 +190,31 @@ pub struct JoinParams {
     /// Rows to output.
     #[serde(default)]
     pub how: JoinKind,
+    /// Whether the differences of the matched pairs are tested.
+    #[serde(default)]
+    pub test: bool,
+    /// Correlation that the scores are, for the test.
+    #[serde(default)]
+    pub method: ScoreMethod,
+    /// Largest q-value of a pair that is different, 0 to 1, for the test.
+    #[serde(default = "max_q")]
+    pub max_q: f64,
+}
+
+fn max_q() -> f64 {
+    0.05
+}
+
+impl Default for JoinParams {
+    fn default() -> Self {
+        Self {
+            filter: FilterParams::default(),
+            how: JoinKind::default(),
+            test: false,
+            method: ScoreMethod::default(),
+            max_q: max_q(),
+        }
+    }
 }
 
 impl JoinParams {
@@ -197,6 +223,10 @@ impl JoinParams {
     /// # Errors
     /// `Input` naming the option and its range.
     pub fn check(&self) -> Result<()> {
+        if !(0.0..=1.0).contains(&self.max_q) {
+            let text = format!("--max-q is {}, give 0 to 1", self.max_q);
+            return Err(Error::input("arguments", text));
+        }
         self.filter.check().map(drop)
     }
 }

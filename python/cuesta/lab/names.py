@@ -121,13 +121,14 @@ def check(recorded: Mapping[str, object]) -> None:
 
 
 def annotate(trial: Trial, answer: Path, scratch: Path, observer: Observer) -> Naming | None:
-    """Add names, and a graph if the trial requests it, to the answer of any engine.
+    """Add names, a graph and a test that the trial requests to the answer of any engine.
 
     Return None if there is nothing to do. Errors: `InputError`, e.g. for a gene without a name.
     """
-    if not get_workload(trial.workload).names or not (trial.names or wants_graph(trial)):
+    if not get_workload(trial.workload).names or not (trial.names or reads_inputs(trial)):
         return None
-    observer.stage("naming genes" if trial.names else "writing the graph")
+    stage = "naming genes" if trial.names else "writing the graph"
+    observer.stage("testing differences" if wants_test(trial) else stage)
     with Probe() as probe:
         readable, _ = get_workload(trial.workload).readable(trial, scratch)
         request = to_request(readable, answer, scratch)
@@ -135,9 +136,14 @@ def annotate(trial: Trial, answer: Path, scratch: Path, observer: Observer) -> N
     return Naming(usage=probe.usage, counts=from_response(response)["counts"])
 
 
-def wants_graph(trial: Trial) -> bool:
-    """Whether the trial requests a file of the network."""
-    return trial.parameters.get("graph", NO_GRAPH) != NO_GRAPH
+def reads_inputs(trial: Trial) -> bool:
+    """Whether a file of the network or a test is requested, which take the inputs."""
+    return trial.parameters.get("graph", NO_GRAPH) != NO_GRAPH or wants_test(trial)
+
+
+def wants_test(trial: Trial) -> bool:
+    """Whether the trial requests a test of its answer."""
+    return trial.parameters.get("test") is True
 
 
 def _sources(inputs: Iterable[str]) -> list[str]:

@@ -72,6 +72,7 @@ def digest_of(case: Case, engine: Engine, folder: Path, **options: str) -> str:
         place.mkdir(parents=True)
     engine.run(trial, output, scratch)
     request = to_request(trial, output, scratch)
+    native_module().annotate(case.workload, request)
     verdict = from_response(native_module().verify(case.workload, request))
     assert verdict["verified"], verdict["remark"]
     return str(verdict["digest"])

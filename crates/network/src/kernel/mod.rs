@@ -2,6 +2,7 @@
 
 pub mod correlate;
 pub mod degrees;
+pub mod differential;
 pub mod graph;
 pub mod join;
 pub mod label_propagation;

@@ -4,6 +4,7 @@ pub mod annotate;
 pub mod communities;
 pub mod correlate;
 pub mod degrees;
+pub mod differential;
 pub mod join;
 pub mod load;
 pub mod pairs;

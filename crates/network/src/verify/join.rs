@@ -10,6 +10,7 @@ use cuesta_core::{Error, Result};
 use cuesta_input::limits::{CLUSTERS_MAX, GENES_MAX};
 use cuesta_input::pair_matrix::Need;
 
+use super::differential::Differences;
 use super::matching::{Matching, genes_of};
 use super::names::Named;
 use super::rows::{RowScan, announce};
@@ -19,21 +20,27 @@ use super::text::line::canonical_score;
 use super::wanted::Wanted;
 use super::{judge, refused};
 use crate::params::{JoinKind, JoinParams};
+use crate::run::differential::{DIFFERENCES_FILE, PAIR_BYTES, PURPOSE};
 use crate::run::join::PAIRS_FILE;
 
 const METHOD: &str = "every byte of both versions read by a reader of its own; where all rows are \
                       given, they have the keyed fingerprints of the answer, else each was looked \
                       up";
-const HEADERS: [&str; 2] = [
+const TEST_METHOD: &str = "every byte of both versions read by a reader of its own, each row \
+                           matched; z, p- and q-values by other formulas, and by integrals";
+/// Headers of the answer, without and with names.
+pub(super) const HEADERS: [&str; 2] = [
     "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference",
     "gene1\tgene2\tcluster\tside\tscore_a\tscore_b\tdifference\tname1\tname2",
 ];
 
 /// Row of the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Joined {
-    key: u64,
-    scores: [Option<Micro>; 2],
+pub(super) struct JoinRow {
+    /// Genes and cluster.
+    pub(super) key: u64,
+    /// Score in each version, if it has the row.
+    pub(super) scores: [Option<Micro>; 2],
 }
 
 /// Results of a thread for the answer.
@@ -41,6 +48,8 @@ struct AnswerWorker {
     fingerprints: [Fingerprint; 2],
     digest: Digest,
     rows: u64,
+    /// Rows in both versions.
+    both: u64,
     claims: StoreWriter<16>,
     text: Vec<u8>,
     /// Error of storing claims, if any.
@@ -56,10 +65,48 @@ struct Proof<'a> {
     all: [bool; 2],
     how: JoinKind,
     wanted: Wanted,
-    named: Named<'a>,
+    named: &'a Named<'a>,
 }
 
-/// Verifies `join`. The rows of the answer are in strictly ascending order, so none is repeated. A
+/// Verifies `join`: the table of pairs, and that of tested differences if there is a test.
+///
+/// # Errors
+/// `Input` for an input that cannot be read; `System`; `Cancelled`.
+pub fn join(context: &Context<'_>) -> Result<Verdict> {
+    let params: JoinParams = context.parameters()?;
+    let named = Named::of(context)?;
+    let (mut verdict, JoinFacts { mut digest, both }) = pairs(context, &params, &named)?;
+    if !params.test || !verdict.verified {
+        return Ok(verdict);
+    }
+    let _lease = context.budget.take(both * PAIR_BYTES, PURPOSE)?;
+    let files = [PAIRS_FILE, DIFFERENCES_FILE];
+    let [pairs, path] = files.map(|file| context.request.output.join(file));
+    let sample = Wanted::default().at(context.request.verify, &Key::random());
+    let (named, params, pairs, path) = (&named, &params, &pairs, &path);
+    let differences = Differences { context, params, sample, named, path, pairs, both };
+    match judge(path, differences.verify())? {
+        Ok(table) => {
+            digest.merge(&table.digest);
+            verdict.digest = digest.to_string();
+            verdict.expected.clone_from(&verdict.digest);
+            verdict.method = TEST_METHOD;
+            verdict.counts.insert("pairs_tested", table.tested);
+            verdict.counts.insert("pairs_different", table.different);
+            Ok(verdict.covers(&files[1..]))
+        }
+        Err(wrong) => Ok(refused(&wrong, TEST_METHOD, &files)),
+    }
+}
+
+/// Digest of the table of pairs, and its number of rows in both versions.
+#[derive(Default)]
+struct JoinFacts {
+    digest: Digest,
+    both: u64,
+}
+
+/// Verifies the table of pairs. Its rows are in strictly ascending order, so none is repeated. A
 /// version all of whose rows the answer has (both of an outer join, the first of a left join) has
 /// the keyed fingerprint of its rows in the answer; a wrong answer of n rows has it with a
 /// probability of at most n / 2^60. The remaining versions are proved by looking up each row in
@@ -67,8 +114,11 @@ struct Proof<'a> {
 ///
 /// # Errors
 /// `Input` for an input that cannot be read; `System`; `Cancelled`.
-pub fn join(context: &Context<'_>) -> Result<Verdict> {
-    let params: JoinParams = context.parameters()?;
+fn pairs<'a>(
+    context: &'a Context<'a>,
+    params: &JoinParams,
+    named: &'a Named<'a>,
+) -> Result<(Verdict, JoinFacts)> {
     let request = context.request;
     if request.inputs.len() != 2 {
         return Err(Error::input("join", "takes two inputs"));
@@ -87,11 +137,13 @@ pub fn join(context: &Context<'_>) -> Result<Verdict> {
             JoinKind::Outer => [true, true],
         },
         how: params.how,
-        named: Named::of(context)?,
+        named,
     };
     let answer = match judge(&path, proof.answer(&path))? {
         Ok(answer) => answer,
-        Err(wrong) => return Ok(refused(&wrong, METHOD, &[PAIRS_FILE])),
+        Err(wrong) => {
+            return Ok((refused(&wrong, METHOD, &[PAIRS_FILE]), JoinFacts::default()));
+        }
     };
     let expected = [proof.version(0)?, proof.version(1)?];
     let equal = (0..2).all(|side| !proof.all[side] || expected[side] == answer.fingerprints[side]);
@@ -104,7 +156,7 @@ pub fn join(context: &Context<'_>) -> Result<Verdict> {
         verdict.require(false, &wrong);
     }
     verdict.counts.insert("rows", answer.rows);
-    Ok(verdict)
+    Ok((verdict, JoinFacts { digest: answer.digest, both: answer.both }))
 }
 
 impl Proof<'_> {
@@ -116,6 +168,7 @@ impl Proof<'_> {
             fingerprints: Default::default(),
             digest: Digest::default(),
             rows: 0,
+            both: 0,
             claims: self.matching.claim_sink(),
             text: Vec::new(),
             stored: Ok(()),
@@ -142,6 +195,7 @@ impl Proof<'_> {
             self.matching.finish_claims(&mut worker.claims)?;
             sum.digest.merge(&worker.digest);
             sum.rows += worker.rows;
+            sum.both += worker.both;
             let parts = sum.fingerprints.iter_mut().zip(&worker.fingerprints);
             parts.for_each(|(sum, part)| sum.merge(part));
         }
@@ -149,7 +203,7 @@ impl Proof<'_> {
     }
 
     #[inline(always)]
-    fn take(&self, worker: &mut AnswerWorker, row: &Joined) -> std::result::Result<(), Wrong> {
+    fn take(&self, worker: &mut AnswerWorker, row: &JoinRow) -> std::result::Result<(), Wrong> {
         let is_in_join = match self.how {
             JoinKind::Inner => row.scores[0].is_some() && row.scores[1].is_some(),
             JoinKind::Left => row.scores[0].is_some(),
@@ -159,6 +213,7 @@ impl Proof<'_> {
             return Err("has a row that such a join does not give".to_owned());
         }
         worker.rows += 1;
+        worker.both += u64::from(row.scores.iter().all(Option::is_some));
         worker.digest.add(Tag::Join, &words_of(row));
         let (gene1, gene2, _) = genes_of(row.key);
         if !self.wanted.sampled(gene1, gene2) {
@@ -214,7 +269,7 @@ impl Proof<'_> {
 
 /// Reads a line of the answer, which has a single spelling; `text` is a buffer.
 #[inline(always)]
-fn read(line: &[u8], text: &mut Vec<u8>) -> std::result::Result<Joined, Wrong> {
+pub(super) fn read(line: &[u8], text: &mut Vec<u8>) -> std::result::Result<JoinRow, Wrong> {
     let mut fields = line.split(|&byte| byte == b'\t');
     let mut next = || fields.next().unwrap_or_default();
     let [gene1, gene2, cluster] = [integer(next())?, integer(next())?, integer(next())?];
@@ -237,7 +292,7 @@ fn read(line: &[u8], text: &mut Vec<u8>) -> std::result::Result<Joined, Wrong> {
     if next() != text.as_slice() || fields.next().is_some() {
         return Err("has a difference that does not follow from its scores".to_owned());
     }
-    Ok(Joined { key: key_of(gene1 as u32, gene2 as u32, cluster as u32), scores })
+    Ok(JoinRow { key: key_of(gene1 as u32, gene2 as u32, cluster as u32), scores })
 }
 
 fn score(field: &[u8]) -> std::result::Result<Option<Micro>, Wrong> {
@@ -260,12 +315,12 @@ fn write_difference(scores: [Option<Micro>; 2], text: &mut Vec<u8>) {
 
 /// Returns the key of a row: 24, 24 and 16 bits that sort as (gene1, gene2, cluster).
 #[inline(always)]
-fn key_of(gene1: u32, gene2: u32, cluster: u32) -> u64 {
+pub(super) fn key_of(gene1: u32, gene2: u32, cluster: u32) -> u64 {
     (u64::from(gene1) << 24 | u64::from(gene2)) << 16 | u64::from(cluster - 1)
 }
 
 /// Returns the words of a row in the digest.
-fn words_of(row: &Joined) -> [u64; 6] {
+fn words_of(row: &JoinRow) -> [u64; 6] {
     let (gene1, gene2, cluster) = genes_of(row.key);
     let side = match row.scores {
         [Some(_), Some(_)] => 0,
@@ -285,7 +340,7 @@ mod tests {
         let good = "7\t3\t2\tboth\t0.871000\t0.902000\t0.031000";
         let read = |line: &str| super::read(line.as_bytes(), &mut Vec::new());
         let row = read(good).unwrap();
-        assert_eq!(row, Joined { key: key_of(7, 3, 2), scores: [Some(871_000), Some(902_000)] });
+        assert_eq!(row, JoinRow { key: key_of(7, 3, 2), scores: [Some(871_000), Some(902_000)] });
         assert_eq!(genes_of(row.key), (7, 3, 2));
         for good in ["7\t3\t1\tleft\t-0.871000\t\t", "7\t3\t1\tright\t\t0.000000\t"] {
             read(good).unwrap();

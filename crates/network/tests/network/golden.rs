@@ -1,4 +1,5 @@
-//! The answers that `spec/workloads/*/cases` holds for gene pairs, natively and in rounds.
+//! The answers that `spec/workloads/*/cases` holds for gene pairs, natively and in rounds, with
+//! what is added to answers of any engine.
 
 use cuesta_network::{rounds, run, verify};
 use cuesta_testkit::{Workload, golden};
@@ -11,7 +12,10 @@ macro_rules! has_its_answers {
             golden(&Workload {
                 name: $name,
                 run: |request, progress| run::run($name, request, progress),
-                verify: |request, progress| verify::verify($name, request, progress),
+                verify: |request, progress| {
+                    run::annotate($name, request, progress)?;
+                    verify::verify($name, request, progress)
+                },
                 lead: |request, resources| rounds::lead($name, request, resources),
                 work: |request, resources| rounds::work($name, request, resources),
             });

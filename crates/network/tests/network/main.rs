@@ -5,6 +5,7 @@ mod annotate;
 mod bad_input;
 mod common;
 mod correlate;
+mod differential;
 mod fuzz;
 mod golden;
 mod mutants;

@@ -137,6 +137,8 @@ fn no_wrong_join_passes() {
         let parameters = json!({ "min_abs_score": 0.05, "how": how });
         check("join", &request(&workspace, &[&a, &b], parameters), false);
     }
+    let parameters = json!({ "test": true, "max_q": 0.8 });
+    check("join", &request(&workspace, &[&a, &b], parameters), false);
 }
 
 #[test]
@@ -199,6 +201,8 @@ fn no_wrong_names_of_a_join_of_degrees_and_of_a_pair_matrix_pass() {
         let parameters = json!({ "min_abs_score": 0.05, "how": how });
         check_named("join", &mut request(&workspace, &[&a, &b], parameters), &workspace, false);
     }
+    let parameters = json!({ "test": true, "method": "spearman", "max_q": 0.8 });
+    check_named("join", &mut request(&workspace, &[&a, &b], parameters), &workspace, false);
     let parameters = json!({ "min_abs_score": 0.1, "genes": 14 });
     check_named("degrees", &mut request(&workspace, &[&a], parameters), &workspace, false);
     let mut load = request(&workspace, &[&a], json!({}));

@@ -31,12 +31,12 @@ _INTEGERS = frozenset({
     "iteration", "empty", "smallest", "largest", "image", "page", "height", "width", "pixels",
     "objects", "block", "vectors", "sum_x", "sum_y", "sum_z", "count", "kmers", "input", "requests",
     "bytes", "module", "merge", "first", "second", "power", "edges", "components",
-    "largest_component", "genes_with_edges", "n", "length",
+    "largest_component", "genes_with_edges", "n", "length", "a_samples", "b_samples",
 })  # fmt: skip
 _NUMBERS = frozenset({
     "score", "score_a", "score_b", "difference", "inertia", "shift", "threshold", "mean_x",
     "mean_y", "mean_z", "kme", "depth", "copies", "r", "p", "q", "fdr", "density", "r_squared",
-    "slope",
+    "slope", "a_score", "a_p", "b_score", "b_p", "z",
     "truncated_r_squared", "mean_connectivity", "median_connectivity", "max_connectivity",
 })  # fmt: skip
 _COORDINATE = re.compile(r"(x|ME)\d+")

@@ -1,4 +1,4 @@
-"""Fourth step of a trial: names of genes, a graph and derived files in its answer."""
+"""Fourth step of a trial: names, a graph, a test and derived files in its answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Annotated(NamedTuple):
 
 
 def annotate(executed: Executed) -> Annotated:
-    """Add names and a graph to the answer if the trial requests them, and its derived files.
+    """Add names, a graph and a test to the answer if the trial requests them, and derived files.
 
     Errors: `InputError`; `OSError` if the disk is full.
     """

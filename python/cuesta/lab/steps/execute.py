@@ -50,7 +50,7 @@ def execute(prepared: Prepared) -> Executed:
             samples, files = _repeats(prepared)
         facts = remote.describe(engine, trial, scratch)
         readable = trial
-        if prepared.request.plan.verify != NONE or names.wants_graph(trial):
+        if prepared.request.plan.verify != NONE or names.reads_inputs(trial):
             readable = remote.with_copies(engine, trial, facts, scratch)
     finally:
         # Names and verification use the memory that the session has freed.

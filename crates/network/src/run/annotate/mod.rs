@@ -1,5 +1,6 @@
-//! Names and graphs added to an answer, whichever engine wrote it: columns of names, a table of
-//! edges with names, and the network as GraphML. Runs after the engine and before verification.
+//! Names, graphs and tests added to an answer, whichever engine wrote it: columns of names, a table
+//! of edges with names, the network as GraphML, and the differences of a join tested. Runs after
+//! the engine and before verification.
 
 mod edges;
 mod graph;
@@ -13,14 +14,14 @@ use cuesta_input::GeneNames;
 use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_runtime::atomic_file;
 
-use super::{communities, degrees, join};
-use crate::params::{CommunitiesParams, GraphFormat, ScanParams};
+use super::{communities, degrees, differential, join};
+use crate::params::{CommunitiesParams, GraphFormat, JoinParams, ScanParams};
 
 pub use edges::{EDGES_FILE, EDGES_HEADER};
 pub use graph::GRAPH_FILE;
 
-/// Adds to the answer in `request.output` what `request.names` and the parameter `graph` request:
-/// nothing if they request nothing, nor for workloads that write names themselves.
+/// Adds to the answer in `request.output` what `request.names` and the parameters `graph` and
+/// `test` request: nothing if they request nothing, nor for workloads that write names themselves.
 ///
 /// # Errors
 /// `Input` for names that cannot be read, for a gene without a name, and for an answer of another
@@ -30,10 +31,7 @@ pub fn annotate(workload: &str, request: &Request, progress: &Progress) -> Resul
     let mut response = Response::default();
     match workload {
         "scan" => scan(&context, &mut response)?,
-        "join" => {
-            let table = Table { file: join::PAIRS_FILE, header: join::HEADER, gene_columns: 2 };
-            table.name(&context, &mut response)?;
-        }
+        "join" => join(&context, &mut response)?,
         "degrees" => {
             let table =
                 Table { file: degrees::DEGREES_FILE, header: degrees::HEADER, gene_columns: 1 };
@@ -76,11 +74,16 @@ struct Table {
 impl Table {
     /// Adds the names, if the request has any.
     fn name(&self, context: &Context<'_>, response: &mut Response) -> Result<()> {
-        let Some(names) = read_names(context, response)? else { return Ok(()) };
+        match read_names(context, response)? {
+            Some(names) => self.add(context, response, &names.names),
+            None => Ok(()),
+        }
+    }
+
+    fn add(&self, context: &Context<'_>, response: &mut Response, names: &GeneNames) -> Result<()> {
         timed(response, "name", || {
             let path = context.request.output.join(self.file);
-            let bytes = tables::add_names(context, self, &path, &names.names)?;
-            Ok(((), bytes, 0))
+            Ok(((), tables::add_names(context, self, &path, names)?, 0))
         })
     }
 }
@@ -101,6 +104,21 @@ pub fn read_names<'a>(
         let rows = names.as_ref().map_or(0, |names| names.names.len() as u64);
         Ok((names, 0, rows))
     })
+}
+
+fn join(context: &Context<'_>, response: &mut Response) -> Result<()> {
+    let params: JoinParams = context.parameters()?;
+    if params.test {
+        differential::write(context, &params, response)?;
+    }
+    let Some(names) = read_names(context, response)? else { return Ok(()) };
+    let pairs = Table { file: join::PAIRS_FILE, header: join::HEADER, gene_columns: 2 };
+    pairs.add(context, response, &names.names)?;
+    if params.test {
+        let (file, header) = (differential::DIFFERENCES_FILE, differential::DIFFERENCES_HEADER);
+        Table { file, header, gene_columns: 2 }.add(context, response, &names.names)?;
+    }
+    Ok(())
 }
 
 fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
