@@ -40,7 +40,8 @@ def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> st
             sides += [f"{_about(counts, 'right_only')} only in the second"] * (
                 counts.get("right_only", 0) > 0
             )
-            return f"Of the gene pairs, {n.listed(sides)}."
+            tested = _tested(counts) if "pairs_tested" in counts else ""
+            return f"Of the gene pairs, {n.listed(sides)}.{tested}"
         case "degrees" if "genes_with_edges" in counts:
             return (
                 f"{_about(counts, 'genes_with_edges')} of {_about(counts, 'genes')} genes have at "
@@ -108,6 +109,12 @@ def _contigs(counts: Mapping[str, int]) -> str:
 
 def _show(images: int) -> str:
     return "shows" if images == 1 else "show"
+
+
+def _tested(counts: Mapping[str, int]) -> str:
+    verb = "differs" if counts.get("pairs_different") == 1 else "differ"
+    different = _about(counts, "pairs_different")
+    return f" Of {_about(counts, 'pairs_tested')} tested, {different} {verb}."
 
 
 def _about(counts: Mapping[str, int], name: str) -> str:

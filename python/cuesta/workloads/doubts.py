@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from cuesta.trial import Trial, is_remote
+from cuesta.trial import Trial
+from cuesta.workloads import differential, origins
 
 TITLE = "Remarks"
 """Title of the view of these reasons in a record."""
-
-_DEPTH = 8
-"""Limit of the chain of records that is followed for a threshold."""
 
 _EDGES = ("scan", "join", "degrees", "communities")
 
@@ -35,7 +31,7 @@ def shown(previews: object) -> list[str]:
 
 def before(trial: Trial) -> list[str]:
     """Return warnings before the work: thresholds of inputs above that of the question."""
-    return [f"warning: {sentence}" for sentence in _cuts(trial)]
+    return [f"warning: {sentence}" for sentence in [*_cuts(trial), *differential.before(trial)]]
 
 
 def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
@@ -51,6 +47,8 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield from _of_pairs(trial.parameters, counts)
         case "scan" if counts.get("rows_kept") == 0:
             yield f"0 pairs: none of {counts.get('rows_read', 0):,} passes the filter"
+        case "join":
+            yield from differential.sentences(trial, counts)
         case "degrees" | "communities" if counts.get("edges") == 0:
             yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
         case "kmeans":
@@ -114,11 +112,11 @@ def _of_clusters(answer: Path) -> Iterator[str]:
 
 def _cuts(trial: Trial) -> Iterator[str]:
     """Yield a sentence for each input that lacks pairs which the question is about."""
-    if trial.workload not in _EDGES:
+    if trial.workload not in _EDGES or differential.is_requested(trial):
         return
-    threshold = _number(trial.parameters.get("min_abs_score")) or 0.0
+    threshold = origins.threshold_of(trial.parameters)
     for path in trial.inputs:
-        cut = 0.0 if is_remote(path) else _cut_of(Path(path), _DEPTH)
+        cut = origins.cut_of(path)
         # Without a threshold, a question is about the existing pairs.
         if cut > threshold > 0:
             yield (
@@ -127,37 +125,5 @@ def _cuts(trial: Trial) -> Iterator[str]:
             )
 
 
-def _cut_of(path: Path, depth: int) -> float:
-    """Return the threshold below which an answer has no pairs; 0 without a record of one."""
-    if depth == 0:
-        return 0.0
-    for folder in (path, path.parent):
-        try:
-            record: Any = json.loads((folder / "run.json").read_bytes())
-            names = [str(file["name"]).split("/")[0] for file in record["answer"]["files"]]
-            if folder != path and path.name not in names:
-                continue
-            if record["workload"] not in ("correlate", "scan", "load"):
-                return 0.0
-            cut = _number(record["parameters"].get("min_abs_score")) or 0.0
-            weakest = record["answer"]["counts"].get("least_millionths")
-            cut = max(cut, (_integer(weakest) or 0) / 1e6)
-            inputs = [str(row["path"]) for row in record["inputs"]]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue
-        local = [place for place in inputs if not is_remote(place)]
-        before_it = [_cut_of(Path(place), depth - 1) for place in local]
-        return max([cut, *before_it] if record["workload"] != "correlate" else [cut])
-    return 0.0
-
-
 def _integer(value: object) -> int | None:
     return value if isinstance(value, int) else None
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(str(value))
-    except ValueError:
-        return None
-    return number if 0.0 <= number <= 1.0 else None

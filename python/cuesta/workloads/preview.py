@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cuesta.workloads import named
+from cuesta.workloads import differential, named
 
 View = dict[str, object]
 
@@ -74,7 +74,7 @@ def preview(workload: str, folder: Path, parameters: Mapping[str, object]) -> li
             case "scan" | "correlate":
                 views = _pairs(folder, int(str(parameters.get("score_index") or 0)))
             case "join":
-                views = _join(folder)
+                views = _join(folder) + differential.views(folder, LIMITS.rows)
             case "degrees" | "communities":
                 views = _degrees(folder) if workload == "degrees" else _communities(folder)
             case "kmeans" | "images":

@@ -24,7 +24,8 @@ def question(workload: str, parameters: Mapping[str, object], inputs: Sequence[s
                 f"Which gene pairs of {first} {f'have {condition}' if condition else 'are there'}?"
             )
         case "join":
-            return _join(first, second, str(parameters.get("how", "")), condition)
+            how = "test" if parameters.get("test") is True else str(parameters.get("how", ""))
+            return _join(first, second, how, condition)
         case "degrees":
             return f"How many partners has each gene in the network of {first}{_edges(condition)}?"
         case "communities":
@@ -87,6 +88,8 @@ _METHODS = {
 
 def _join(first: str, second: str, how: str, condition: str) -> str:
     among = f", among those with {condition}" if condition else ""
+    if how == "test":
+        return f"Which gene pairs are correlated differently in {first} and {second}{among}?"
     if how == "inner":
         return f"How do the scores of the gene pairs that {first} and {second} share differ{among}?"
     if how == "left":
