@@ -16,7 +16,6 @@ use super::last_paths::{LastPath, LastPaths};
 use super::level::Proven;
 use super::links::{End, sequence};
 use super::packed::{Alignment, base};
-use super::paths::Paths;
 use super::text::Text;
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::{Base, complement};

@@ -1,5 +1,5 @@
-//! Contigs that are solid at the next size of k-mers, and their continuations over their ends, found
-//! again by following each path's only successor.
+//! Contigs that are solid at the next size of k-mers, and their continuations over their ends,
+//! found again by following each path's only successor.
 
 use std::collections::HashMap;
 use std::path::Path;
