@@ -70,6 +70,7 @@ def run(
     min_contig: int = 200,
     drop_reads_with_n: bool = False,
     trim: Literal["auto", "none"] = "none",
+    depth: int | None = None,
     pairs: bool = False,
     interleaved: bool = False,
     singles: int = 0,
@@ -124,6 +125,9 @@ def run(
     trim
         Whether ends of reads are cut off: adapters, by the overlap of pairs or as known ones, tails
         of G and of low quality (auto).
+    depth
+        Depth of the reads that are assembled, in bases for each base of the genome: of deeper ones
+        every so many are taken, with their mates. Of one genome. At least 1 bases. None: all reads.
     pairs
         The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
     interleaved
@@ -1327,6 +1331,7 @@ def compare(
     min_contig: int = 200,
     drop_reads_with_n: bool = False,
     trim: Literal["auto", "none"] = "none",
+    depth: int | None = None,
     pairs: bool = False,
     interleaved: bool = False,
     singles: int = 0,
@@ -1381,6 +1386,9 @@ def compare(
     trim
         Whether ends of reads are cut off: adapters, by the overlap of pairs or as known ones, tails
         of G and of low quality (auto).
+    depth
+        Depth of the reads that are assembled, in bases for each base of the genome: of deeper ones
+        every so many are taken, with their mates. Of one genome. At least 1 bases. None: all reads.
     pairs
         The files hold read pairs, two files at a time; pairs resolve repeats longer than a read.
     interleaved

@@ -23,6 +23,7 @@ pub mod reference;
 pub mod registry;
 pub mod rounds;
 pub mod run;
+pub mod sampling;
 pub mod stages;
 pub mod verify;
 

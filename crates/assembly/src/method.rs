@@ -145,6 +145,10 @@ pub fn parameters<M: Method>(values: &Value) -> Result<(AssembleParams, M)> {
         let text = format!("--trim auto is not for --profile {profile}; trim the reads before");
         return Err(refusal(&text));
     }
+    if let Some(profile) = M::PROFILE.filter(|_| params.depth.is_some()) {
+        let text = format!("--depth is not for --profile {profile}; sample the reads before");
+        return Err(refusal(&text));
+    }
     Ok((params, method))
 }
 

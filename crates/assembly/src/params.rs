@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::simplify::Rules;
 use crate::kernel::spectrum::Fit;
 use crate::kernel::table::COUNT_MAX;
-use cuesta_input::reads::{PairLayout, Pairing};
+use crate::sampling::SampledReads;
+use cuesta_input::reads::{PairLayout, Pairing, Sampling};
 
 /// Value that requests sizes of k-mers chosen from the reads.
 const AUTO: &str = "auto";
@@ -99,6 +100,11 @@ pub struct AssembleParams {
     pub unchecked_mates: bool,
     /// Trimming of the reads.
     pub trim: Trim,
+    /// Depth to which deeper reads are sampled, in bases for each base of the genome.
+    pub depth: Option<u64>,
+    /// Reads that are taken, once their depth is known.
+    #[serde(skip)]
+    pub sampling: Sampling,
     /// Folder for checkpoints, from which a run resumes.
     pub resume: Option<PathBuf>,
 }
@@ -117,6 +123,8 @@ impl Default for AssembleParams {
             singles: 0,
             unchecked_mates: false,
             trim: Trim::default(),
+            depth: None,
+            sampling: Sampling::ALL,
             resume: None,
         }
     }
@@ -132,6 +140,8 @@ pub struct Plan {
     pub is_chosen: bool,
     /// Options, completed with defaults.
     pub options: AssembleParams,
+    /// Facts of the reads, where they are sampled to a depth.
+    pub sampled: Option<SampledReads>,
 }
 
 impl Plan {
@@ -168,7 +178,13 @@ impl AssembleParams {
             (false, false) => PairLayout::None,
         };
         let singles = if layout == PairLayout::None { 0 } else { self.singles };
-        Pairing { layout, singles, is_unchecked: self.unchecked_mates, is_trimmed: self.trims() }
+        Pairing {
+            layout,
+            singles,
+            is_unchecked: self.unchecked_mates,
+            is_trimmed: self.trims(),
+            sampling: self.sampling,
+        }
     }
 
     /// Returns whether reads are trimmed.
@@ -232,6 +248,15 @@ impl AssembleParams {
                  leave it out",
             ));
         }
+        if self.depth == Some(0) {
+            return Err(refusal("--depth is 0, give 1 or more; without it all reads are taken"));
+        }
+        if self.depth.is_some() && self.profile == Profile::Metagenome {
+            return Err(refusal(
+                "--depth is that of one genome, --profile metagenome has many of different depths; \
+                 leave one out",
+            ));
+        }
         if self.pairs && self.interleaved {
             return Err(refusal(
                 "--pairs takes read pairs in two files, --interleaved in one; give one",
@@ -276,7 +301,7 @@ impl AssembleParams {
             let text = format!("k is {sizes}, but reads have {read_bases} bases; {remedy}");
             return Err(refusal(&text));
         }
-        Ok(Plan { kmer_sizes, is_chosen, options: self.completed() })
+        Ok(Plan { kmer_sizes, is_chosen, options: self.completed(), sampled: None })
     }
 
     /// Returns the length of a read beyond which longer ones change nothing before all reads have

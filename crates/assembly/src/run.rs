@@ -18,6 +18,7 @@ use crate::pairs::joins;
 use crate::pairs::scaffolds::{self, Scaffolds};
 use crate::pairs::{self, Bridged};
 use crate::params::Plan;
+use crate::sampling::{self, SampledReads};
 use crate::stages::Stage;
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::checkpoint::{Checkpoint, NextLevel};
@@ -28,7 +29,7 @@ use crate::stages::workers::Workers;
 use crate::stages::write::{self, BEFORE_FOLDER, LastGraph};
 use cuesta_input::distinct::Distinct;
 use cuesta_input::reads::trim::TrimCounts;
-use cuesta_input::reads::{Pairing, ReadBatch, Reads, distinct, input_bytes};
+use cuesta_input::reads::{Pairing, ReadBatch, Reads, Sampling, distinct, input_bytes};
 
 /// Runs the workload on the threads of this process.
 ///
@@ -50,7 +51,7 @@ pub fn run_with<'c, M: Method>(
     release_freed();
     let request = context.request;
     request.require_inputs()?;
-    let (plan, method) = plan::<M>(context)?;
+    let (plan, method) = plan::<M>(context, sampling::sample)?;
     let text_bytes = input_bytes(&request.inputs)?;
     let first_reads = if plan.options.trims() { None } else { Some(first_reads(context, &plan)?) };
     let min_contig = plan.options.min_contig;
@@ -95,13 +96,16 @@ pub fn run_with<'c, M: Method>(
 const DISTINCT_READS: Distinct =
     Distinct { operation: "input.reads", noun: "file of reads", compares_content: true };
 
-/// Plans the run, by the parameters and the first reads.
+/// Function that returns which reads of a pairing give a depth, and the facts of all.
+pub type Sampler = fn(&Context<'_>, (Pairing, u64)) -> Result<(Sampling, SampledReads)>;
+
+/// Plans the run, by the parameters and the first reads; `sampler` finds the reads of a depth.
 ///
 /// # Errors
 /// `Input` naming a parameter that is out of range, or a file without reads; `System`.
-pub fn plan<M: Method>(context: &Context<'_>) -> Result<(Plan, M)> {
+pub fn plan<M: Method>(context: &Context<'_>, sampler: Sampler) -> Result<(Plan, M)> {
     let inputs = &context.request.inputs;
-    let (options, method) = parameters::<M>(&context.request.parameters)?;
+    let (mut options, method) = parameters::<M>(&context.request.parameters)?;
     DISTINCT_READS.require(inputs)?;
     distinct::require(inputs)?;
     if options.pairing().has_pairs() && options.singles >= inputs.len() {
@@ -112,9 +116,15 @@ pub fn plan<M: Method>(context: &Context<'_>) -> Result<(Plan, M)> {
         );
         return Err(Error::input("assemble", text));
     }
-    let pairing = if options.trims() { options.pairing() } else { Pairing::NONE };
+    let mut sampled = None;
+    if let Some(depth) = options.depth {
+        let (sampling, facts) = sampler(context, (options.pairing(), depth))?;
+        (options.sampling, sampled) = (sampling, Some(facts));
+    }
+    let is_alone = !options.trims() && options.sampling.is_all();
+    let pairing = if is_alone { Pairing::NONE } else { options.pairing() };
     let longest = longest_read((context, pairing), options.read_bases_wanted())?;
-    Ok((options.check(longest)?, method))
+    Ok((Plan { sampled, ..options.check(longest)? }, method))
 }
 
 /// Returns the contigs that are too short for the last graph, if its k-mers come from contigs and
@@ -193,7 +203,8 @@ fn longest_read((context, pairing): (&Context<'_>, Pairing), enough: usize) -> R
 /// Returns what trimming would cut off the first reads of each file, or of each two whose reads are
 /// pairs.
 fn first_reads(context: &Context<'_>, plan: &Plan) -> Result<TrimCounts> {
-    let pairing = Pairing { is_trimmed: true, ..plan.options.pairing() };
+    let all = plan.options.pairing();
+    let pairing = Pairing { is_trimmed: true, sampling: Sampling::ALL, ..all };
     let (mut batch, mut counts) = (ReadBatch::default(), TrimCounts::default());
     for (files, pairing) in pairing.sources(&context.request.inputs) {
         if Reads::open_source(files, pairing)?.next(&mut batch)? {

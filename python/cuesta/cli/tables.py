@@ -37,7 +37,7 @@ def print_run(console: Console, record: Record, output: Path) -> None:
         ("memory", memory_text(record)),
         ("read", read_text(record)),
         ("names", names_text(record)),
-        ("trimmed", trimmed_text(record, output)),
+        *reads_texts(record, output),
         ("files", files_text(record, output)),
         *(("remark", text) for text in remarks(record, output)),
     ):
@@ -47,17 +47,19 @@ def print_run(console: Console, record: Record, output: Path) -> None:
         console.print(f"  {console.dim('remark'.ljust(10))}{sentence}")
 
 
-def trimmed_text(record: Record, output: Path) -> str:
-    """Return counts of what was cut off the reads of an assembly."""
+def reads_texts(record: Record, output: Path) -> Iterator[tuple[str, str]]:
+    """Yield titles and counts of the reads of an assembly: how many were taken, and what was cut."""
     if record["workload"] != "assemble":
-        return ""
-    from cuesta.workloads.assembly import trimming
+        return
+    from cuesta.workloads.assembly import sampling, trimming
     from cuesta.workloads.assembly.files import Files
 
-    try:
-        return trimming.text(Files(output, 0))
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""
+    answer = Files(output, 0)
+    for title, text in (("sampled", sampling.text), ("trimmed", trimming.text)):
+        try:
+            yield title, text(answer)
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
 
 
 def remarks(record: Record, output: Path) -> Iterator[str]:

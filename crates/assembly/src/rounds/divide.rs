@@ -209,7 +209,7 @@ mod tests {
         let (division, progress) = (Division { params, parts: 3 }, Progress::default());
         let last = all.last().unwrap();
         let divided = |share: &Share| {
-            let input = DivideInput::Reads(ReadShare::Single(share.clone()));
+            let input = DivideInput::Reads(ReadShare::Single(share.clone(), 0));
             division.blocks::<()>(&input, false, &progress).err()
         };
         let error = all.iter().find_map(divided).unwrap();

@@ -11,6 +11,7 @@
 mod compact;
 mod count;
 mod divide;
+mod inputs;
 mod part;
 mod place;
 mod remaining;

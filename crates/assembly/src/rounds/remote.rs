@@ -2,11 +2,10 @@
 
 use std::cell::{Cell, OnceCell};
 use std::marker::PhantomData;
-use std::path::PathBuf;
 
-use cuesta_core::budget::{Lease, human};
+use cuesta_core::Result;
+use cuesta_core::budget::Lease;
 use cuesta_core::job::{Context, Response, timed};
-use cuesta_core::{Error, Result};
 use cuesta_runtime::operation::{Operation, RoundPlan};
 use cuesta_runtime::rounds::Resources;
 use cuesta_runtime::sequential::Rounds;
@@ -14,12 +13,11 @@ use cuesta_runtime::state::State;
 
 use super::Step;
 use super::compact::{CompactReads, CompactStored};
-use super::count::CountRecords;
 use super::divide::{DivideInput, Division};
 use super::place::PlaceReads;
 use super::remaining::ReturnVertices;
 use super::sample::SampleReads;
-use super::shares::{ReadShare, SourceShares};
+use super::shares::SourceShares;
 use super::superstep::{RunSuperstep, SUPERSTEPS};
 use super::text::CompactText;
 use super::vertices::{Vertices, forget};
@@ -38,13 +36,8 @@ use crate::pairs::{SolidSequences, place};
 use crate::stages::checkpoint::stage::StageCheckpoint;
 use crate::stages::wire;
 use crate::stages::workers::{LevelParams, WorkerResults, Workers};
-use cuesta_input::reads::shares::{self, Share};
-use cuesta_input::reads::{NameSums, Pairing, Reads, input_bytes};
+use cuesta_input::reads::{Pairing, Reads, input_bytes, shares};
 
-/// Default bytes of reads that a task divides. Workers that keep their parts receive all blocks of
-/// such a round of tasks at once, so their tasks are smaller.
-const SHARE_BYTES: u64 = 16 << 20;
-const KEPT_SHARE_BYTES: u64 = 8 << 20;
 /// Approximate bytes of the reads of a part, where workers do not keep parts.
 const PART_BYTES: u64 = 64 << 20;
 /// Packed bytes of solid sequences that a task divides.
@@ -53,11 +46,8 @@ const SOLID_BYTES: usize = 1 << 20;
 /// that a base of the paths needs.
 const PATHS_BYTES_MAX: u64 = 64 << 20;
 const PLACED_TIMES: u64 = 16;
-/// Tasks that place reads, per slot, and their least bytes: each task indexes all paths.
-const PLACED_TASKS: u64 = 2;
-const PLACED_SHARE_BYTES: u64 = 8 << 20;
 /// Phase of the rounds on pairs.
-const PAIRS_PHASE: &str = "pairs";
+pub(super) const PAIRS_PHASE: &str = "pairs";
 
 /// Workers that run rounds.
 pub(super) struct RemoteWorkers<'r, 'c, M> {
@@ -167,37 +157,6 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
         Ok(reads.chain(solid).collect())
     }
 
-    /// Returns the shares of the reads that tasks divide. Reads of pairs that are trimmed are
-    /// together.
-    fn shares(&self, params: &LevelParams, response: &mut Response) -> Result<Vec<ReadShare>> {
-        if params.only_solid {
-            return Ok(Vec::new());
-        }
-        let (mut all, mut singles) = (Vec::new(), &self.context.request.inputs[..]);
-        if params.pairing.is_trimmed && params.pairing.has_pairs() {
-            for (index, source) in self.sources(params.pairing, response)?.iter().enumerate() {
-                source
-                    .shares
-                    .iter()
-                    .flatten()
-                    .try_for_each(|(share, _)| self.require_room(share))?;
-                let divided = source.divided((index, 1), params.pairing);
-                all.extend(divided.unwrap_or_else(|| vec![source.undivided(index)]));
-            }
-            singles = params.pairing.split_files(singles).1;
-        }
-        let shares = shares::split(singles, self.share_bytes())?;
-        shares.iter().try_for_each(|share| self.require_room(share))?;
-        all.extend(shares.into_iter().map(ReadShare::Single));
-        Ok(all)
-    }
-
-    /// Returns the bytes of reads that a task divides.
-    fn share_bytes(&self) -> u64 {
-        let share_bytes = if self.resources.keeps { KEPT_SHARE_BYTES } else { SHARE_BYTES };
-        self.resources.task_bytes.unwrap_or(share_bytes)
-    }
-
     /// Divides super-k-mers among parts, which count and compact them; sets the cutoff from a
     /// sample unless it is already set.
     fn compacted(
@@ -247,21 +206,6 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
         Ok(all)
     }
 
-    /// Checks that a task has memory for its share, where that cannot be divided: its blocks take
-    /// about as much as its text.
-    fn require_room(&self, share: &Share) -> Result<()> {
-        let room_bytes = self.resources.worker_bytes();
-        let Some(text_bytes) = shares::unpacked_bytes(share, room_bytes)? else { return Ok(()) };
-        let text = format!(
-            "{} is packed in pieces too large for a task: one has some {} of reads, and {} of \
-             memory; pack it with bgzip, unpack it, raise --memory, or use --engine native",
-            share.path.display(),
-            human(text_bytes),
-            human(room_bytes),
-        );
-        Err(Error::input("memory", text))
-    }
-
     /// Plans a round that places reads; `None` where one process is faster or has to do it, as
     /// there are too many paths or unequal files.
     fn placing(
@@ -289,7 +233,7 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
         }
         let (_, singles) = pairing.split_files(&self.context.request.inputs);
         let singles = shares::split(singles, self.placed_bytes()?)?;
-        shares.extend(singles.into_iter().map(ReadShare::Single));
+        shares.extend(self.singles(singles, pairing, response)?);
         let mut orientations = Vec::new();
         if pairing.has_pairs() {
             let anchors = Anchors::new(&graph.paths, self.context.budget)?;
@@ -299,59 +243,6 @@ impl<'r, 'c, M: Method> RemoteWorkers<'r, 'c, M> {
         let plan = RoundPlan::new(PlaceReads::new((pairing, orientations), graph), shares);
         let bytes = input_bytes(&self.context.request.inputs)?;
         Ok(Some(RoundPlan { phase: PAIRS_PHASE.to_owned(), bytes, ..plan }))
-    }
-
-    /// Returns the shares of all sources of pairs, with their names; tasks count their records
-    /// once.
-    fn sources(&self, pairing: Pairing, response: &mut Response) -> Result<&'r [SourceShares]> {
-        if let Some(sources) = self.records.get() {
-            return Ok(sources);
-        }
-        let (inputs, _) = pairing.split_files(&self.context.request.inputs);
-        let (files, size_bytes) = (pairing.files(), self.source_bytes(pairing)?);
-        let split = |path: &PathBuf| shares::split(std::slice::from_ref(path), size_bytes);
-        let all: Vec<Vec<Share>> = inputs.iter().map(split).collect::<Result<_>>()?;
-        let plan = RoundPlan::new(CountRecords, all.iter().flatten().cloned().collect());
-        let plan = RoundPlan { phase: PAIRS_PHASE.to_owned(), ..plan };
-        let mut counted = self.rounds.run(plan, response)?.into_iter();
-        let (mut shares, mut names) = (Vec::new(), Vec::new());
-        for file in all {
-            let mut of_file = NameSums::default();
-            let with_records: Vec<(Share, u64)> = file
-                .into_iter()
-                .map(|share| {
-                    let sums = counted.next().ok_or_else(|| internal("a share not counted"))?;
-                    of_file.append(&sums);
-                    Ok((share, sums.reads))
-                })
-                .collect::<Result<_>>()?;
-            shares.push(with_records);
-            names.push(of_file);
-        }
-        let chunks = inputs.chunks(files).zip(shares.chunks(files)).zip(names.chunks(files));
-        let sources: Vec<SourceShares> = chunks
-            .map(|((paths, shares), names)| SourceShares {
-                paths: paths.to_vec(),
-                shares: shares.to_vec(),
-                names: names.to_vec(),
-            })
-            .collect();
-        sources.iter().try_for_each(|source| source.require_pairs(pairing))?;
-        Ok(self.records.get_or_init(|| sources))
-    }
-
-    /// Returns the bytes of the shares of pairs, which tasks place, and divide if they trim them.
-    fn source_bytes(&self, pairing: Pairing) -> Result<u64> {
-        let placed_bytes = self.placed_bytes()?;
-        Ok(if pairing.is_trimmed { placed_bytes.min(self.share_bytes()) } else { placed_bytes })
-    }
-
-    /// Returns the bytes of reads that a task places.
-    fn placed_bytes(&self) -> Result<u64> {
-        let all_bytes = input_bytes(&self.context.request.inputs)?;
-        let tasks = PLACED_TASKS * self.resources.slots as u64;
-        let share_bytes = all_bytes.div_ceil(tasks).max(PLACED_SHARE_BYTES);
-        Ok(self.resources.task_bytes.unwrap_or(share_bytes))
     }
 
     /// Runs the supersteps of a program to its end; returns the remaining vertices. There is an

@@ -14,8 +14,9 @@ use cuesta_input::reads::{NameSums, Pairing, ReadBatch, Reads};
 /// The reads of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ReadShare {
-    /// Reads without pairs that begin in a share of a file.
-    Single(Share),
+    /// Reads without pairs that begin in a share of a file, after so many others of the file, which
+    /// are counted where reads are sampled.
+    Single(Share, u64),
     /// All pairs of a source.
     Source(usize, Vec<PathBuf>),
     /// A range of the pairs of a source.
@@ -26,6 +27,8 @@ pub(super) enum ReadShare {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PairShare {
     source: usize,
+    /// Number of pairs before.
+    first: u64,
     /// For each file a share that contains the first record, and the number of records before it
     /// there.
     files: Vec<(Share, u64)>,
@@ -50,9 +53,12 @@ impl ReadShare {
     /// As [`Reads::open`].
     pub(super) fn open(&self, pairing: Pairing) -> Result<Reads> {
         match self {
-            Self::Single(share) => shares::open(share, pairing),
+            Self::Single(share, first) => shares::open(share, from_group(pairing, *first)),
             Self::Source(_, paths) => Reads::open_source(paths, pairing),
-            Self::Pairs(share) => shares::open_pairs(&share.files, share.pairs, pairing),
+            Self::Pairs(share) => {
+                let pairing = from_group(pairing, share.first);
+                shares::open_pairs(&share.files, share.pairs, pairing)
+            }
         }
     }
 
@@ -62,9 +68,8 @@ impl ReadShare {
     /// As [`Reads::open`].
     pub(super) fn open_files(&self, pairing: Pairing) -> Result<Reads> {
         match self {
-            Self::Single(share) => {
-                let pairing = Pairing { is_trimmed: pairing.is_trimmed, ..Pairing::NONE };
-                Reads::open(std::slice::from_ref(&share.path), pairing)
+            Self::Single(share, _) => {
+                Reads::open(std::slice::from_ref(&share.path), pairing.of_singles())
             }
             Self::Source(_, paths) => Reads::open_source(paths, pairing),
             Self::Pairs(PairShare { files, .. }) => {
@@ -78,7 +83,7 @@ impl ReadShare {
     /// Returns the source of the pairs; `None` for reads without pairs.
     pub(super) fn source(&self) -> Option<usize> {
         match self {
-            Self::Single(_) => None,
+            Self::Single(..) => None,
             Self::Source(source, _) | Self::Pairs(PairShare { source, .. }) => Some(*source),
         }
     }
@@ -132,7 +137,7 @@ impl SourceShares {
             if pairs > 0 {
                 let files = self.shares.iter().map(|shares| from_record(shares, first * each));
                 let files = files.collect::<Option<_>>()?;
-                tasks.push(ReadShare::Pairs(PairShare { source, files, pairs }));
+                tasks.push(ReadShare::Pairs(PairShare { source, first, files, pairs }));
             }
         }
         Some(tasks)
@@ -142,6 +147,11 @@ impl SourceShares {
     pub(super) fn undivided(&self, source: usize) -> ReadShare {
         ReadShare::Source(source, self.paths.clone())
     }
+}
+
+/// Returns a pairing whose reads are sampled from this group of their source on.
+fn from_group(pairing: Pairing, first: u64) -> Pairing {
+    Pairing { sampling: pairing.sampling.from_group(first), ..pairing }
 }
 
 /// Returns a share from the one with a record to the end of the file, and the records before it

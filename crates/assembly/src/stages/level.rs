@@ -7,6 +7,7 @@ use crate::kernel::spectrum::Fit;
 use crate::kernel::supersteps::program::Traffics;
 use crate::method::MethodFacts;
 use crate::pairs::PairFacts;
+use crate::sampling::SampledReads;
 use cuesta_input::reads::trim::TrimCounts;
 
 /// Results for a size of k-mers.
@@ -30,6 +31,9 @@ pub struct Level {
     /// Counts of the reads as they were trimmed, of the first size, where they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trimmed: Option<TrimCounts>,
+    /// Facts of the reads, of the first size, where they are sampled to a depth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampledReads>,
     /// Numbers of the method, if it has any.
     #[serde(flatten)]
     pub facts: MethodFacts,

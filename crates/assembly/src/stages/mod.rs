@@ -88,6 +88,7 @@ impl<'c, M: Method> Stage<'_, 'c, M> {
                 .then_some(tally.longest),
             trimmed: (self.plan.options.trims() && k == self.plan.kmer_sizes[0])
                 .then_some(tally.trimmed),
+            sampled: self.plan.sampled.filter(|_| k == self.plan.kmer_sizes[0]),
             facts: self.method.facts(k, &tally),
             traffic,
             unitigs: unitigs.paths.len(),

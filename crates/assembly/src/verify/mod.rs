@@ -34,6 +34,7 @@ mod paths;
 mod reader;
 pub mod reads;
 mod repeats;
+mod sampling;
 mod stages;
 pub mod text;
 pub mod trimming;
@@ -87,7 +88,7 @@ pub fn verify<M: Method>(request: &Request, progress: &Progress) -> Result<Verdi
     // Returns memory to the system that the run before has freed.
     release_freed();
     let context = Context::new(request, progress);
-    let (plan, method) = run::plan::<M>(&context)?;
+    let (plan, method) = run::plan::<M>(&context, sampling::sample)?;
     let claimed = claimed_levels(&request.output)?;
     let repetition = || -> Result<Option<String>> {
         if let Some(name) = again::differing_file(request, progress, run::run::<M>)? {

@@ -27,8 +27,16 @@ enum Format {
     #[default]
     Fastq,
     Fasta,
-    /// Reads in groups of this many, to be trimmed.
-    Groups(usize),
+    /// Reads in groups, two lines each.
+    Groups(Group),
+}
+
+/// Reads that are trimmed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Group {
+    reads: usize,
+    /// Whether they are trimmed at all.
+    is_trimmed: bool,
 }
 
 /// A block of complete records of a file. A long sequence may be in several blocks, as several
@@ -94,15 +102,13 @@ impl ReadSource {
         overlap: Option<usize>,
     ) -> Result<Self> {
         let trimmed = Arc::<Mutex<TrimCounts>>::default();
+        let is_grouped = pairing.is_trimmed || !pairing.sampling.is_all();
         let stream = |(files, pairing): (&[PathBuf], Pairing)| {
-            let stream = if pairing.is_trimmed {
-                Stream::grouped(files, pairing.reads_per_file())
-            } else {
-                Stream::open(&files[0])
-            };
+            let stream =
+                if is_grouped { Stream::grouped(files, pairing) } else { Stream::open(&files[0]) };
             Ok((files[0].clone(), Mutex::new(stream?)))
         };
-        let pairing = if pairing.is_trimmed { pairing } else { Pairing::NONE };
+        let pairing = if is_grouped { pairing } else { Pairing::NONE };
         let streams = pairing.sources(paths).map(stream).collect::<Result<_>>()?;
         Ok(Self { streams, block_bytes, overlap, trimmed })
     }
@@ -143,12 +149,14 @@ impl Stream {
     }
 
     /// Opens a file, or two whose reads are pairs, as a text of groups of reads.
-    fn grouped(paths: &[PathBuf], reads_per_file: usize) -> Result<Self> {
+    fn grouped(paths: &[PathBuf], pairing: Pairing) -> Result<Self> {
         let position = Arc::<AtomicU64>::default();
         let text = |path: &PathBuf| Ok(opened(path, &position)?.0);
         let texts = paths.iter().map(text).collect::<Result<_>>()?;
-        let reader = Box::new(GroupText::new(texts, reads_per_file));
-        Ok(Self::of(reader, Format::Groups(paths.len() * reads_per_file), position))
+        let reads_per_file = pairing.reads_per_file();
+        let reader = Box::new(GroupText::new(texts, reads_per_file, pairing.sampling));
+        let group = Group { reads: paths.len() * reads_per_file, is_trimmed: pairing.is_trimmed };
+        Ok(Self::of(reader, Format::Groups(group), position))
     }
 
     fn of(reader: Box<dyn Read + Send>, format: Format, position: Arc<AtomicU64>) -> Self {
@@ -192,7 +200,7 @@ impl Stream {
         let place = match self.format {
             Format::Fastq => records_end(bytes, FASTQ_LINES),
             Format::Fasta => last_header(bytes),
-            Format::Groups(reads) => records_end(bytes, trimming::LINES * reads),
+            Format::Groups(group) => records_end(bytes, trimming::LINES * group.reads),
         };
         if place > 0 {
             self.rest.extend_from_slice(&bytes[place..]);
@@ -271,9 +279,13 @@ impl ReadBlock {
         match self.format {
             Format::Fastq => each_fastq(&self.bytes, take),
             Format::Fasta => each_fasta(&self.bytes, take),
-            Format::Groups(reads) => {
+            Format::Groups(group) => {
                 let text = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
-                let counts = trimming::each_trimmed(text, reads, take)?;
+                if !group.is_trimmed {
+                    let lines = text.split(|&byte| byte == b'\n');
+                    return lines.step_by(trimming::LINES).try_for_each(take);
+                }
+                let counts = trimming::each_trimmed(text, group.reads, take)?;
                 lock(&self.trimmed).add(&counts);
                 Ok(())
             }

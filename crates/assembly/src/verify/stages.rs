@@ -266,6 +266,7 @@ impl<'a> Verification<'_, 'a> {
                 .then(|| self.longest_read(claimed, proven)),
             trimmed: (self.plan.options.trims() && before.is_none())
                 .then_some(proven.reads.trimmed),
+            sampled: self.plan.sampled.filter(|_| before.is_none()),
             facts: MethodFacts::new(),
             traffic: None,
             unitigs: proven.text.len(),

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::LazyLock;
 
 use cuesta_core::Result;
+use cuesta_input::reads::Sampling;
 use cuesta_input::reads::trim::{
     ADAPTER_MIN, ADAPTERS, Adapter, KITS, MISMATCH_PART, OVERLAP_MIN, POLY_G_MIN,
     POLY_G_OTHERS_MAX, QUALITY_BASES, QUALITY_MIN, QUALITY_ZERO, SEED_BASES, TAIL_ADAPTER_BASES,
@@ -92,6 +93,9 @@ pub struct GroupText {
     files: Vec<Records>,
     /// Reads of each file that are next to each other.
     reads_per_file: usize,
+    sampling: Sampling,
+    /// Groups so far, of which not all are taken.
+    groups: u64,
     text: Vec<u8>,
     position: usize,
 }
@@ -101,21 +105,31 @@ pub const LINES: usize = 2;
 
 impl GroupText {
     /// Creates the text from those of the files.
-    pub fn new(texts: Vec<Box<dyn Read + Send>>, reads_per_file: usize) -> Self {
+    pub fn new(
+        texts: Vec<Box<dyn Read + Send>>,
+        reads_per_file: usize,
+        sampling: Sampling,
+    ) -> Self {
         let files = texts.into_iter().map(Records::new).collect();
-        Self { files, reads_per_file, text: Vec::new(), position: 0 }
+        Self { files, reads_per_file, sampling, groups: 0, text: Vec::new(), position: 0 }
     }
 
-    /// Writes the next reads into the text; none at the end.
+    /// Writes the next reads that are taken into the text; none at the end.
     fn next_reads(&mut self) -> io::Result<()> {
-        self.text.clear();
         self.position = 0;
-        for file in &mut self.files {
-            for _ in 0..self.reads_per_file {
-                file.append_next(&mut self.text)?;
+        loop {
+            self.text.clear();
+            for file in &mut self.files {
+                for _ in 0..self.reads_per_file {
+                    file.append_next(&mut self.text)?;
+                }
+            }
+            let before = self.sampling.count(self.groups);
+            self.groups += 1;
+            if self.text.is_empty() || self.sampling.count(self.groups) > before {
+                return Ok(());
             }
         }
-        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod common;
+mod depth;
 mod golden;
 mod libraries;
 mod mutants;

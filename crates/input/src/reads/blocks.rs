@@ -5,9 +5,9 @@ use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::ReadBatch;
 use super::mates::{self, EarlierNames, MateCounts};
 use super::trim::{self, ReadRecord};
+use super::{ReadBatch, Sampling};
 use crate::block_buffer::BlockBuffer;
 
 const LINES: usize = 4;
@@ -137,18 +137,33 @@ fn place_after(bytes: &[u8], (count, wanted): (usize, usize)) -> usize {
     end + 1
 }
 
-/// Appends the bases and ends of groups of `reads_per_file` records of each text in turn, trimmed
-/// if `trims`; false if a text does not hold `groups` groups. A text that was cut off by its lines
-/// and has a record of more lines has fewer records. Names of pairs are added to `mate_counts`;
-/// with the name of the first read of the file, where it may recur.
+/// Groups of records of the texts of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordGroups {
+    /// Records of each text in a group.
+    pub(super) reads_per_file: usize,
+    /// Number of groups.
+    pub(super) count: u64,
+    /// Whether reads are trimmed.
+    pub(super) are_trimmed: bool,
+    /// Groups of the source whose letters are taken.
+    pub(super) sampling: Sampling,
+}
+
+/// Appends the bases and ends of groups of records of the texts, each in turn; false if a text does
+/// not hold as many groups. A text that was cut off by its lines and has a record of more lines has
+/// fewer records. Names of pairs are added to `mate_counts`; with the name of the first read of the
+/// file, where it may recur.
 pub(super) fn parse(
     batch: &mut ReadBatch,
-    (reads_per_file, groups, trims): (usize, u64, bool),
+    RecordGroups { reads_per_file, count: groups, are_trimmed, sampling }: RecordGroups,
     mate_counts: Option<(&mut MateCounts, &[u8])>,
 ) -> bool {
     let (mut mate_counts, first_name) = mate_counts.unzip();
     let ReadBatch { texts, bases, ends, text_bytes, names, trimmed, first, .. } = batch;
     let groups_before = *first;
+    // Reads are copied at once where nothing has to be known of their group.
+    let copies = !are_trimmed && sampling.is_all();
     let count = texts.len() * reads_per_file;
     *text_bytes = texts.iter().map(|text| text.len() as u64).sum();
     let mut rests: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
@@ -159,7 +174,7 @@ pub(super) fn parse(
         for rest in &mut rests {
             for _ in 0..reads_per_file {
                 let Some((header, read)) = record(rest) else { return false };
-                if !trims {
+                if copies {
                     bases.extend_from_slice(read.letters);
                     ends.push(bases.len());
                 }
@@ -171,8 +186,12 @@ pub(super) fn parse(
                 }
             }
         }
-        if trims {
-            let lengths = trim::of_group(&records[..count], trimmed);
+        if !copies {
+            let lengths = match (sampling.takes(group), are_trimmed) {
+                (false, _) => [0; 2],
+                (true, true) => trim::of_group(&records[..count], trimmed),
+                (true, false) => records.map(|read| read.letters.len()),
+            };
             for (read, length) in records.iter().zip(lengths).take(count) {
                 bases.extend_from_slice(&read.letters[..length]);
                 ends.push(bases.len());

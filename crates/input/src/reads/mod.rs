@@ -8,6 +8,7 @@ mod mates;
 mod members;
 mod records;
 mod refusals;
+pub mod sampling;
 pub mod shares;
 mod source;
 pub mod text;
@@ -26,6 +27,7 @@ use crate::unpack::{self, CompressionFormat};
 pub use batch::ReadBatch;
 use cached::ReadCache;
 pub use mates::NameSums;
+pub use sampling::Sampling;
 use source::Source;
 
 const OPERATION: &str = "input.reads";
@@ -56,6 +58,8 @@ pub struct Pairing {
     pub is_unchecked: bool,
     /// Whether reads are trimmed.
     pub is_trimmed: bool,
+    /// Reads that are taken; of others no letter is.
+    pub sampling: Sampling,
 }
 
 /// Layout of the reads of pairs in files.
@@ -80,12 +84,24 @@ impl Pairing {
 
     /// All reads in such a layout.
     pub const fn of(layout: PairLayout) -> Self {
-        Self { layout, singles: 0, is_unchecked: false, is_trimmed: false }
+        let sampling = Sampling::ALL;
+        Self { layout, singles: 0, is_unchecked: false, is_trimmed: false, sampling }
+    }
+
+    /// The pairing of single reads, which are taken and trimmed as these.
+    #[must_use]
+    pub fn of_singles(self) -> Self {
+        Self { is_trimmed: self.is_trimmed, sampling: self.sampling, ..Self::NONE }
     }
 
     /// Whether there are pairs.
     pub fn has_pairs(self) -> bool {
         self.layout != PairLayout::None
+    }
+
+    /// Whether the reads of a pair have to be read together: they are trimmed, or not all taken.
+    pub fn are_together(self) -> bool {
+        self.is_trimmed || !self.sampling.is_all()
     }
 
     /// Number of files that hold the reads of a pair.
@@ -101,7 +117,7 @@ impl Pairing {
     /// Returns the files of each source, with the pairing of its reads.
     pub fn sources<T>(self, files: &[T]) -> impl Iterator<Item = (&[T], Self)> {
         let (pairs, singles) = self.split_files(files);
-        let of_single = Self { is_trimmed: self.is_trimmed, ..Self::NONE };
+        let of_single = self.of_singles();
         let of_pairs = pairs.chunks(self.files()).map(move |files| (files, self));
         of_pairs.chain(singles.chunks(1).map(move |file| (file, of_single)))
     }

@@ -98,8 +98,8 @@ pub fn unpacked_bytes(share: &Share, most: u64) -> Result<Option<u64>> {
 /// # Errors
 /// As [`Reads::open`].
 pub fn open(share: &Share, pairing: Pairing) -> Result<Reads> {
-    let pairing = Pairing { is_trimmed: pairing.is_trimmed, ..Pairing::NONE };
-    Reads::open_texts(vec![share.path.clone()], vec![text_of(share)?], pairing)
+    let texts = vec![text_of(share)?];
+    Reads::open_texts(vec![share.path.clone()], texts, pairing.of_singles())
 }
 
 /// Opens `pairs` pairs of a source: the first is after so many records of a share of each file.

@@ -7,12 +7,12 @@ use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
 use needletail::{FastxReader, parse_fastx_reader};
 
-use super::blocks::{self, BlockCut, RecordBlocks};
+use super::blocks::{self, BlockCut, RecordBlocks, RecordGroups};
 use super::mates::{self, EarlierNames, FirstMismatch, MateCounts, SharedCounts};
 use super::refusals::{self, Guarded, StorageFault};
 use super::text::{self, ReadText};
 use super::trim::{self, ReadRecord, TrimCounts};
-use super::{OPERATION, Pairing, ReadBatch};
+use super::{OPERATION, Pairing, ReadBatch, Sampling};
 use crate::unpack;
 
 /// A file, or two whose reads are pairs: a batch holds the reads of a pair next to each other.
@@ -25,6 +25,8 @@ pub(super) struct Source {
     pub(super) is_empty: bool,
     /// Whether reads are trimmed.
     is_trimmed: bool,
+    /// Reads whose letters are taken.
+    sampling: Sampling,
     /// Counts of the names of pairs, if these are compared.
     mate_counts: Option<SharedCounts>,
     /// The name of the first read of the first file.
@@ -86,8 +88,9 @@ impl Source {
         };
         let is_checked = paths.len() * reads_per_file == 2 && !pairing.is_unchecked;
         let source = Self::of(paths, reads_per_file, (batch_bytes, is_checked), records);
-        let (first_name, is_trimmed) = (first_name.unwrap_or_default(), pairing.is_trimmed);
-        Ok(Self { is_empty, first_name, is_trimmed, ..source })
+        let first_name = first_name.unwrap_or_default();
+        let Pairing { is_trimmed, sampling, .. } = pairing;
+        Ok(Self { is_empty, first_name, is_trimmed, sampling, ..source })
     }
 
     /// The records from the first on, found by parsers.
@@ -112,6 +115,7 @@ impl Source {
             batch_bytes,
             is_empty: false,
             is_trimmed: false,
+            sampling: Sampling::ALL,
             mate_counts,
             first_name,
             opened,
@@ -162,9 +166,13 @@ impl Source {
         drop(opened);
         let mut counts = MateCounts::default();
         let names = self.mate_counts.is_some().then_some((&mut counts, &self.first_name[..]));
-        if blocks::parse(batch, (self.reads_per_file, groups, self.is_trimmed), names)
-            && !self.have_mismatch(&counts)
-        {
+        let groups = RecordGroups {
+            reads_per_file: self.reads_per_file,
+            count: groups,
+            are_trimmed: self.is_trimmed,
+            sampling: self.sampling,
+        };
+        if blocks::parse(batch, groups, names) && !self.have_mismatch(&counts) {
             return Ok(true);
         }
         Err(self.fault(&mut lock(&self.opened)))
@@ -240,7 +248,9 @@ impl Source {
                 }
             }
             if ended == 0 {
-                if self.is_trimmed {
+                if !self.sampling.takes(pass.returned) {
+                    batch.shorten(first, &[0; 2][..self.group()]);
+                } else if self.is_trimmed {
                     pass.trim(batch, first);
                 }
                 if self.mate_counts.is_some() {
