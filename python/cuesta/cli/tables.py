@@ -48,7 +48,7 @@ def print_run(console: Console, record: Record, output: Path) -> None:
 
 
 def reads_texts(record: Record, output: Path) -> Iterator[tuple[str, str]]:
-    """Yield titles and counts of the reads of an assembly: how many were taken, and what was cut."""
+    """Yield titles and counts of the reads of an assembly: those taken, and what was cut."""
     if record["workload"] != "assemble":
         return
     from cuesta.workloads.assembly import sampling, trimming

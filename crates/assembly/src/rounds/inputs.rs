@@ -145,7 +145,7 @@ impl<'r, M: Method> RemoteWorkers<'r, '_, M> {
 
     /// Returns the bytes of the shares of pairs, which tasks place, and divide where they trim or
     /// sample them.
-    fn source_bytes(&self, pairing: Pairing) -> Result<u64> {
+    pub(super) fn source_bytes(&self, pairing: Pairing) -> Result<u64> {
         let placed_bytes = self.placed_bytes()?;
         Ok(if pairing.are_together() { placed_bytes.min(self.share_bytes()) } else { placed_bytes })
     }

@@ -255,6 +255,7 @@ impl<'a> Verification<'_, 'a> {
             _ if is_known => spectra.all.fit(k),
             _ => claimed.fit,
         };
+        let (plan, is_first) = (&self.plan, before.is_none());
         Level {
             k,
             min_count,
@@ -262,11 +263,9 @@ impl<'a> Verification<'_, 'a> {
             distinct: if is_known { spectra.all.distinct(1) } else { claimed.distinct },
             solid: if is_known { spectra.all.distinct(min_count) } else { claimed.solid },
             read_bases: proven.reads.bases,
-            longest_read: (self.plan.is_chosen && before.is_none())
-                .then(|| self.longest_read(claimed, proven)),
-            trimmed: (self.plan.options.trims() && before.is_none())
-                .then_some(proven.reads.trimmed),
-            sampled: self.plan.sampled.filter(|_| before.is_none()),
+            longest_read: (plan.is_chosen && is_first).then(|| self.longest_read(claimed, proven)),
+            trimmed: (plan.options.trims() && is_first).then_some(proven.reads.trimmed),
+            sampled: plan.sampled.filter(|_| is_first),
             facts: MethodFacts::new(),
             traffic: None,
             unitigs: proven.text.len(),

@@ -146,7 +146,7 @@ fn the_reads_that_are_taken_give_the_answer_of_these_alone() {
 }
 
 #[test]
-fn reads_that_are_no_deeper_are_all_taken_and_others_refused() {
+fn reads_that_are_no_deeper_are_all_taken_and_a_wrong_depth_refused() {
     let place = Place::new(&[]);
     let inputs = written(place.folder.path(), (&drawn_pairs(30), false), &[]);
     let parameters = json!({ "pairs": true, "trim": "none", "depth": DEPTH });

@@ -23,7 +23,7 @@ impl Sampling {
         if wanted < all { Self { wanted, all, first: 0 } } else { Self::ALL }
     }
 
-    /// The same part of a source whose first `first` groups are not read.
+    /// This part of a source whose first `first` groups are not read.
     #[must_use]
     pub fn from_group(self, first: u64) -> Self {
         Self { first, ..self }
