@@ -60,6 +60,6 @@ def test_adapters_that_remain_are_a_remark_from_0_1_percent_on() -> None:
     assert list(trimming.uncut({}, "default")) == []
     (text,) = remark(600)
     assert text.startswith("600 of the first 6,000 reads run into an adapter, ")
-    assert text.endswith("--trim auto does so")
+    assert text.endswith("leave --trim none out")
     (text,) = trimming.uncut({"first_reads": 2000, "first_reads_with_adapters": 190}, "paper")
     assert text.endswith("trim the reads before")

@@ -69,7 +69,7 @@ def run(
     chains: Literal["auto", "buckets", "ranking"] = "auto",
     min_contig: int = 200,
     drop_reads_with_n: bool = False,
-    trim: Literal["auto", "none"] = "none",
+    trim: Literal["auto", "none"] | None = None,
     depth: int | None = None,
     pairs: bool = False,
     interleaved: bool = False,
@@ -124,7 +124,7 @@ def run(
         Leave out reads with ambiguous letters (N, R, Y ...); otherwise they are cut there.
     trim
         Whether ends of reads are cut off: adapters, by the overlap of pairs or as known ones, tails
-        of G and of low quality (auto).
+        of G and of low quality (auto), or nothing is (none). None: auto; with profile paper: none.
     depth
         Depth of the reads that are assembled, in bases for each base of the genome: of deeper ones
         every so many are taken, with their mates. Of one genome. At least 1 bases. None: all reads.
@@ -688,6 +688,9 @@ def run(
     workload: Literal["join"],
     *inputs: Input | Sequence[Input],
     how: Literal["inner", "left", "outer"] = "inner",
+    test: bool = False,
+    method: Literal["pearson", "spearman"] = "pearson",
+    max_q: float = 0.05,
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -718,6 +721,13 @@ def run(
         The first and the second version: each a file, a folder of files or a pair matrix.
     how
         Rows to give: in both versions, in the first, or in either.
+    test
+        Test the differences of correlation of the matched pairs: z, p, q and class, in
+        differences.tsv.
+    method
+        Correlation that the scores are, for test: it decides the variance.
+    max_q
+        Largest q-value of a pair that has a class, for test. From 0 to 1.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -1330,7 +1340,7 @@ def compare(
     chains: Literal["auto", "buckets", "ranking"] = "auto",
     min_contig: int = 200,
     drop_reads_with_n: bool = False,
-    trim: Literal["auto", "none"] = "none",
+    trim: Literal["auto", "none"] | None = None,
     depth: int | None = None,
     pairs: bool = False,
     interleaved: bool = False,
@@ -1385,7 +1395,7 @@ def compare(
         Leave out reads with ambiguous letters (N, R, Y ...); otherwise they are cut there.
     trim
         Whether ends of reads are cut off: adapters, by the overlap of pairs or as known ones, tails
-        of G and of low quality (auto).
+        of G and of low quality (auto), or nothing is (none). None: auto; with profile paper: none.
     depth
         Depth of the reads that are assembled, in bases for each base of the genome: of deeper ones
         every so many are taken, with their mates. Of one genome. At least 1 bases. None: all reads.
@@ -1949,6 +1959,9 @@ def compare(
     workload: Literal["join"],
     *inputs: Input | Sequence[Input],
     how: Literal["inner", "left", "outer"] = "inner",
+    test: bool = False,
+    method: Literal["pearson", "spearman"] = "pearson",
+    max_q: float = 0.05,
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -1979,6 +1992,13 @@ def compare(
         The first and the second version: each a file, a folder of files or a pair matrix.
     how
         Rows to give: in both versions, in the first, or in either.
+    test
+        Test the differences of correlation of the matched pairs: z, p, q and class, in
+        differences.tsv.
+    method
+        Correlation that the scores are, for test: it decides the variance.
+    max_q
+        Largest q-value of a pair that has a class, for test. From 0 to 1.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score

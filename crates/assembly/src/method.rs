@@ -15,7 +15,7 @@ use crate::kernel::scan::ReadCounts;
 use crate::kernel::simplify::Rules;
 use crate::kernel::supersteps::program::VertexProgram;
 use crate::kernel::supersteps::simplifying::RankingProgram;
-use crate::params::{AssembleParams, Joining, Plan, refusal};
+use crate::params::{AssembleParams, Joining, Plan, Trim, refusal};
 
 /// Parameter that selects a method.
 pub(crate) const PROFILE: &str = "profile";
@@ -141,6 +141,9 @@ pub fn parameters<M: Method>(values: &Value) -> Result<(AssembleParams, M)> {
     let mut params: AssembleParams = job::parameters(&shared)?;
     params.check_ranges()?;
     let method = M::new(&Value::Object(special), &mut params)?;
+    if M::PROFILE.is_some() && params.trim.is_none() {
+        params.trim = Some(Trim::None);
+    }
     if let Some(profile) = M::PROFILE.filter(|_| params.trims()) {
         let text = format!("--trim auto is not for --profile {profile}; trim the reads before");
         return Err(refusal(&text));

@@ -63,13 +63,12 @@ pub enum Joining {
 }
 
 /// Trimming of the reads.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trim {
     /// Adapters, tails of G and tails of low quality are cut off.
     Auto,
     /// Reads are taken as they are.
-    #[default]
     None,
 }
 
@@ -98,8 +97,9 @@ pub struct AssembleParams {
     pub singles: usize,
     /// Whether to skip the comparison of the names of pairs.
     pub unchecked_mates: bool,
-    /// Trimming of the reads.
-    pub trim: Trim,
+    /// Trimming of the reads; where absent, ends are cut off unless the profile takes reads as they
+    /// are.
+    pub trim: Option<Trim>,
     /// Depth to which deeper reads are sampled, in bases for each base of the genome.
     pub depth: Option<u64>,
     /// Reads that are taken, once their depth is known.
@@ -122,7 +122,7 @@ impl Default for AssembleParams {
             interleaved: false,
             singles: 0,
             unchecked_mates: false,
-            trim: Trim::default(),
+            trim: None,
             depth: None,
             sampling: Sampling::ALL,
             resume: None,
@@ -189,7 +189,7 @@ impl AssembleParams {
 
     /// Returns whether reads are trimmed.
     pub fn trims(&self) -> bool {
-        self.trim == Trim::Auto
+        self.trim != Some(Trim::None)
     }
 
     /// Returns whether reads are placed on the graph as pairs.

@@ -66,7 +66,7 @@ def views(answer: Files) -> list[View]:
 
 def uncut(counts: Mapping[str, int], profile: object) -> Iterator[str]:
     """Yield a remark on adapters in the first reads that were not cut off, if there are any."""
-    remedy = "trim the reads before" if profile == "paper" else "--trim auto does so"
+    remedy = "trim the reads before" if profile == "paper" else "leave --trim none out"
     reads, count = counts.get("first_reads", 0), counts.get("first_reads_with_adapters", 0)
     if count >= UNCUT_READS_MIN and count >= UNCUT_SHARE * reads:
         yield (
