@@ -84,7 +84,7 @@ def test_the_table_is_that_of_numpy(
     values: np.ndarray[Any, Any], lists: tuple[Path, Path], tmp_path: Path
 ) -> None:
     text = cuesta("run", "join", *lists, "--test", "-o", tmp_path / "out")
-    assert "435 tested" in text
+    assert "pairs tested 435" in text
     rows = [line.split("\t") for line in (tmp_path / "out/differences.tsv").read_text().split("\n")]
     assert rows[0] == [
         "gene1", "gene2", "cluster", "a_score", "a_p", "a_samples", "b_score", "b_p", "b_samples",
@@ -106,7 +106,7 @@ def test_the_table_is_that_of_numpy(
 
 
 def test_the_preview_and_the_api_have_the_table(lists: tuple[Path, Path], tmp_path: Path) -> None:
-    answer = api.run.join(*lists, test=True, output=tmp_path / "out")
+    answer = api.run("join", *lists, test=True, output=tmp_path / "out")
     assert answer.tables[:2] == ("pairs", "differences")
     table = answer.table("differences", as_="python")
     assert isinstance(table["z"][0], float)
@@ -133,7 +133,7 @@ def test_lists_that_were_cut_are_remarked(
     cuesta("run", "correlate", matrix, "--columns", "2-41", "--min-abs-score", "0.5",
            "-o", tmp_path / "cut")  # fmt: skip
     text = cuesta("run", "join", tmp_path / "cut", lists[1], "--test", "-o", tmp_path / "out")
-    sentence = "cut has only pairs with |score| of at least 0.5, by its record"
+    sentence = "cut/pairs.txt has only pairs with |score| of at least 0.5, by its record"
     assert sentence in " ".join(text.split())
     assert "by correlate without --min-abs-score" in remarks(tmp_path / "out")[0]
     (tmp_path / "cut" / "run.json").unlink()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-_COUNTS_SHOWN = 6
+_COUNTS_SHOWN = 7
 _ROWS_SHOWN = 3
 _OF_GENES = ("degrees", "communities")
 
