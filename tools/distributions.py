@@ -50,7 +50,6 @@ def versions() -> dict[str, str]:
         "packages/store/cuesta_store/__init__.py": r'^__version__ = "(.+)"',
         "CITATION.cff": r"^version: (.+)$",
         "CHANGELOG.md": r"^## (\d\S*)",
-        "fuzz/Cargo.toml": r'^version = "(.+)"',
     }
     by_file = {name: _first(pattern, ROOT / name) for name, pattern in patterns.items()}
     for distribution in DISTRIBUTIONS:

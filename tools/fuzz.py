@@ -10,6 +10,7 @@ Targets are the files of `fuzz/targets`; all of them when none is named. The cor
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import check
 from fuzzseeds import mutants, seeds
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,6 +26,7 @@ FUZZ = ROOT / "fuzz"
 MEMORY = Path("/dev/shm")
 """Folder of the files that targets read, if it exists: a disk would be slower."""
 
+PACKAGE = "cuesta-fuzz"
 FUZZING = "--cfg=fuzzing"
 COVERAGE = (
     "-Cpasses=sancov-module",
@@ -45,31 +48,39 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--mutants", type=int)
     options = parser.parse_args(arguments)
     targets = options.targets or known
-    binaries = build(searches=options.mutants is None)
-    failed = [name for name in targets if fuzz(binaries / name, options)]
+    programs = build(searches=options.mutants is None)
+    failed = [name for name in targets if fuzz(name, programs[name], options)]
     print(f"fuzz: {len(targets)} targets, {len(failed)} failed {' '.join(failed)}".rstrip())
     return 1 if failed else 0
 
 
-def build(*, searches: bool) -> Path:
-    """Compile, with coverage counters for a search; returns the folder of the binaries."""
-    listing = subprocess.run(TARGET_TRIPLE_COMMAND, check=True, capture_output=True, text=True)
-    triple = listing.stdout.strip()
-    command = ["cargo", "build", "--release", "--quiet", "--target", triple]
+def build(*, searches: bool) -> dict[str, Path]:
+    """Compile, with coverage counters for a search; returns the program of each target."""
+    command = ["cargo", "test", "--no-run", "--release", "--quiet", "--message-format=json"]
+    environment = check.environment() | check.CHECKED
     if searches:
-        target, settings = FUZZ / "target", {"RUSTFLAGS": " ".join((FUZZING, *COVERAGE))}
+        triple = subprocess.run(TARGET_TRIPLE_COMMAND, check=True, capture_output=True, text=True)
+        command += ["--package", PACKAGE, "--target", triple.stdout.strip()]
+        flags = " ".join((FUZZING, *COVERAGE))
+        environment |= {"CARGO_TARGET_DIR": str(FUZZ / "target"), "RUSTFLAGS": flags}
     else:
-        # Inputs that are known need no counters, and few of them no fast code.
-        target = FUZZ / "target" / "mutants"
-        settings = {"RUSTFLAGS": FUZZING, "CARGO_PROFILE_RELEASE_OPT_LEVEL": "1"}
-    environment = os.environ | settings | {"CARGO_TARGET_DIR": str(target)}
-    subprocess.run(command, cwd=FUZZ, env=environment, check=True)
-    return target / triple / "release"
+        # Inputs that are known need no counters: all but the targets is that of the other tests.
+        command += ["--workspace"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
+    )
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    return {
+        message["target"]["name"]: Path(message["executable"])
+        for message in messages
+        if message["reason"] == "compiler-artifact"
+        and message["target"]["kind"] == ["test"]
+        and Path(message["manifest_path"]).parent == FUZZ
+    }
 
 
-def fuzz(binary: Path, options: argparse.Namespace) -> bool:
+def fuzz(name: str, binary: Path, options: argparse.Namespace) -> bool:
     """Run a target; return whether it broke."""
-    name = binary.name
     artifacts = FUZZ / "artifacts" / name
     artifacts.mkdir(parents=True, exist_ok=True)
     memory = MEMORY if MEMORY.is_dir() else None

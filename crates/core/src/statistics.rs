@@ -13,8 +13,9 @@ pub fn student_p_value(correlation: f64, count: usize) -> f64 {
     if correlation.is_nan() || count < 3 {
         return f64::NAN;
     }
-    let rest = (1.0 - correlation.abs()) * (1.0 + correlation.abs());
-    incomplete_beta((count - 2) as f64 / 2.0, 0.5, rest.clamp(0.0, 1.0))
+    let explained = (correlation * correlation).min(1.0);
+    let rest = ((1.0 - correlation.abs()) * (1.0 + correlation.abs())).clamp(0.0, 1.0);
+    incomplete_beta((count - 2) as f64 / 2.0, 0.5, (rest, explained))
 }
 
 /// Returns the two-sided p-value of a standard normal score; NaN for a missing one.
@@ -22,17 +23,17 @@ pub fn normal_p_value(z: f64) -> f64 {
     libm::erfc(z.abs() * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Returns the regularised incomplete beta function I_x(a, b).
-fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
-    if x <= 0.0 || x >= 1.0 {
-        return x.clamp(0.0, 1.0);
+/// Returns the regularised incomplete beta function I_x(a, b) of x and 1 - x.
+fn incomplete_beta(a: f64, b: f64, (x, y): (f64, f64)) -> f64 {
+    if x <= 0.0 || y <= 0.0 {
+        return if x <= 0.0 { 0.0 } else { 1.0 };
     }
     let log_beta = libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b);
-    let front = libm::exp(a * libm::log(x) + b * libm::log1p(-x) - log_beta);
+    let front = libm::exp(a * libm::log(x) + b * libm::log(y) - log_beta);
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(a, b, x) / a
     } else {
-        1.0 - front * fraction(b, a, 1.0 - x) / b
+        1.0 - front * fraction(b, a, y) / b
     }
 }
 

@@ -215,8 +215,8 @@ fn a_table_of_other_numbers_is_wrong_with_the_reason() {
         let mut changed: Vec<String> = fields.iter().map(|field| field.to_string()).collect();
         let last = changed[column].pop().unwrap();
         changed[column].push(if last == '3' { '4' } else { '3' });
-        let text = [&lines[..1], &[changed.join("\t") + "\n"].each_ref().map(String::as_str)];
-        let text = text.concat().concat() + &lines[2..].concat();
+        let row = changed.join("\t") + "\n";
+        let text = lines[0].to_owned() + &row + &lines[2..].concat();
         let remark = fault(&text);
         assert!(remark.contains(message), "{column}: {remark}");
     }

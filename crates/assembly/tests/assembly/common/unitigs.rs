@@ -38,7 +38,7 @@ pub fn run<M: Method>(
     write_reads(folder.path(), reads);
     let parameters = json!({
         "kmer_sizes": k.to_string(), "min_count": min_count, "profile": profile, "chains": chains,
-        "min_contig": 0,
+        "min_contig": 0, "trim": "none",
     });
     let request = request(folder.path(), &parameters, threads, memory);
     let progress = Progress::default();
