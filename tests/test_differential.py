@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -152,12 +153,17 @@ def test_scores_of_another_correlation_are_remarked(
     for method in ("spearman", "bicor"):
         cuesta("run", "correlate", matrix, "--columns", "2-41", "--method", method,
                "-o", tmp_path / method)  # fmt: skip
-    for method, sentence in [
-        ("spearman", "has Spearman's correlations, by its record; give --method spearman"),
-        ("bicor", "has biweight midcorrelations, by its record; they are tested as Pearson's"),
-    ]:
-        output = tmp_path / f"of-{method}"
-        cuesta("run", "join", tmp_path / method, lists[1], "--test", "-o", output)
+    same = "make both by the same method of correlate"
+    for number, (first, second, sentence) in enumerate([
+        ("spearman", "spearman", "has Spearman's correlations, by its record; give --method"),
+        ("bicor", "bicor", "has biweight midcorrelations, by its record; they are tested as"),
+        ("spearman", lists[1], same),
+    ]):  # fmt: skip
+        output = tmp_path / f"of-{number}"
+        copies = [tmp_path / f"{number}-{side}" for side in (1, 2)]
+        for copy, original in zip(copies, (first, second), strict=True):
+            shutil.copytree(tmp_path / original, copy)
+        cuesta("run", "join", *copies, "--test", "-o", output)
         assert sentence in remarks(output)[0]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 
 from cuesta.errors import InputError
 from cuesta.units import format_bytes, format_seconds, parse_size
-from cuesta.workloads import WORKLOAD_NAMES, get_workload
+from cuesta.workloads import WORKLOAD_NAMES, answers, get_workload
 from labkit import ROOT
 
 ALL = [(name, parameter) for name in WORKLOAD_NAMES for parameter in get_workload(name).parameters]
@@ -56,6 +56,24 @@ def test_what_a_workload_does_not_have_is_refused() -> None:
         get_workload("scan").check({"genes": 3})
     with pytest.raises(InputError, match="workload 'scam' is not known"):
         get_workload("scam")
+
+
+def test_an_option_that_would_change_nothing_is_refused() -> None:
+    for name, values, expected in (
+        ("join", {"max_q": 0.2}, "--max-q is for --test alone; leave it out, or give --test"),
+        ("correlate", {"max_p_outliers": 0.1}, "--max-p-outliers is for --method bicor alone"),
+    ):
+        with pytest.raises(InputError, match=expected):
+            get_workload(name).check(values)
+    assert get_workload("join").check({"max_q": 0.2, "test": True})["max_q"] == 0.2
+    assert get_workload("modules").check({"max_p_outliers": 0.1, "method": "bicor"})
+
+
+def test_counts_that_a_join_does_not_make_are_not_shown() -> None:
+    counts = {"both": 3, "left_only": 0, "right_only": 0}
+    assert answers.known(counts, {"how": "inner"}) == {"both": 3}
+    assert answers.known(counts, {"how": "left"}) == {"both": 3, "left_only": 0}
+    assert answers.known(counts, {"how": "outer"}) == counts
 
 
 def test_a_join_takes_exactly_two_inputs() -> None:

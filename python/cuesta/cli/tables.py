@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cuesta.lab.record import single_run_seconds
 from cuesta.units import format_bytes, format_rate, format_seconds
 from cuesta.untrusted import single_line
-from cuesta.workloads import doubts
+from cuesta.workloads import answers, doubts
 
 if TYPE_CHECKING:
     from cuesta.api.console import Console
@@ -116,7 +116,8 @@ def print_assessment(console: Console, assessment: Record, path: Path) -> None:
 
 def counts_text(record: Record) -> str:
     """The engine's and the verifier's counts, the first few."""
-    counts = list(record["answer"]["counts"].items())[:_COUNTS_SHOWN]
+    known = answers.known(record["answer"]["counts"], record["parameters"])
+    counts = list(known.items())[:_COUNTS_SHOWN]
     texts = [f"{name.replace('_', ' ')} {value:,}" for name, value in counts]
     named = (record.get("names") or {}).get("genes", 0)
     genes = dict(counts).get("genes", named)

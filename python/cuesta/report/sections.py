@@ -10,7 +10,7 @@ from cuesta.report.alarms import alarms, stamp
 from cuesta.report.blocks import Alert, Mark, Pair, Section
 from cuesta.report.findings import Finding, bounding_phase, find
 from cuesta.report.records import Group
-from cuesta.workloads.answers import HEADLINE_COUNTS
+from cuesta.workloads import answers
 from cuesta.workloads.question import question
 
 _CACHE_MARKS = {
@@ -112,9 +112,10 @@ def _facts(finding: Finding) -> list[Pair]:
     peak = best.number("peak_resident_bytes")
     if peak:
         pairs.append(Pair(name=f"{finding.best_label}, peak memory", text=n.size(peak)))
-    known = HEADLINE_COUNTS.get(best.workload) or {
+    known = answers.HEADLINE_COUNTS.get(best.workload) or {
         name: name.replace("_", " ") for name in best.counts if not name.endswith("_bytes")
     }
-    counts = [(name, best.counts[key]) for key, name in known.items() if key in best.counts]
+    present = answers.known(best.counts, best.parameters)
+    counts = [(name, present[key]) for key, name in known.items() if key in present]
     pairs += [Pair(name=name, text=n.about(value)) for name, value in counts[:FACTS_COUNTS_MAX]]
     return pairs

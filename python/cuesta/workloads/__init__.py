@@ -70,6 +70,8 @@ class Parameter:
         Additional short option, e.g. `-k`.
     engines
         Engines that support a choice, by choice; a choice without an entry is for all.
+    only
+        Values of other parameters, by name, without which it changes nothing.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Parameter:
     none: str = ""
     short: str = ""
     engines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    only: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def option(self) -> str:
@@ -203,15 +206,28 @@ class Workload:
     def check(self, values: Mapping[str, object]) -> dict[str, object]:
         """Return all parameters, with defaults, each in its type.
 
-        Errors: `InputError` naming the option that is unknown or out of its range.
+        Errors: `InputError` naming the option that is unknown, out of its range, or would change
+        nothing.
         """
         unknown = sorted(set(values) - {parameter.name for parameter in self.parameters})
         if unknown:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}; leave it out")
-        return {
+        checked = {
             parameter.name: parameter.check(values.get(parameter.name, parameter.default))
             for parameter in self.parameters
         }
+        for parameter in self.parameters:
+            if checked[parameter.name] != parameter.default:
+                self._check_effect(parameter, checked)
+        return checked
+
+    def _check_effect(self, parameter: Parameter, checked: Mapping[str, object]) -> None:
+        for name, value in parameter.only.items():
+            if checked[name] != value:
+                needed = self.option_of(name) + ("" if value is True else f" {value}")
+                raise InputError(
+                    f"{parameter.option} is for {needed} alone; leave it out, or give {needed}"
+                )
 
     def ceiling(self, phase: Mapping[str, Any]) -> str | None:
         """Return the ceiling of a phase, a mapping with `name` and perhaps `bytes` and `flops`.

@@ -23,6 +23,15 @@ HEADLINE_COUNTS = {
 }
 """Counts that summarize an answer, by workload, with their units."""
 
+_NOT_COUNTED = {"inner": {"left_only", "right_only"}, "left": {"right_only"}}
+"""Counts of a join that are 0 whatever is there, by the way of joining."""
+
+
+def known(counts: Mapping[str, int], parameters: Mapping[str, object]) -> dict[str, int]:
+    """Return the counts without those that a join of these parameters does not make."""
+    missing = _NOT_COUNTED.get(str(parameters.get("how", "")), set())
+    return {name: count for name, count in counts.items() if name not in missing}
+
 
 def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> str:
     """Summarize an answer by its counts; return an empty text for unknown ones.
@@ -42,19 +51,8 @@ def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> st
             )
             tested = _tested(counts) if "pairs_tested" in counts else ""
             return f"Of the gene pairs, {n.listed(sides)}.{tested}"
-        case "degrees" if "genes_with_edges" in counts:
-            return (
-                f"{_about(counts, 'genes_with_edges')} of {_about(counts, 'genes')} genes have at "
-                f"least one of the {_about(counts, 'edges')} edges; the best connected "
-                f"gene{best_gene} has {_about(counts, 'largest_degree')}."
-            )
-        case "communities" if "communities" in counts:
-            return (
-                f"{n.plural(counts['communities'], 'community', 'communities')} "
-                f"{'holds' if counts['communities'] == 1 else 'hold'} "
-                f"{_about(counts, 'genes_grouped')} of {_about(counts, 'genes')} genes; the "
-                f"largest has {_about(counts, 'largest_community')}."
-            )
+        case "degrees" | "communities":
+            return _network(counts, best_gene)
         case "dataflow" if "vectors" in counts:
             return f"{_about(counts, 'vectors')} vectors went through all stages."
         case "sort" | "ioread" | "modules" | "threshold" if (
@@ -77,6 +75,25 @@ def outcome(workload: str, counts: Mapping[str, int], best_gene: str = "") -> st
                 f"{n.plural(counts['largest_object'], 'pixel')}."
             )
     return ""
+
+
+def _network(counts: Mapping[str, int], best_gene: str) -> str:
+    if counts.get("edges") == 0:
+        return "There is no edge."
+    if "genes_with_edges" in counts:
+        return (
+            f"{_about(counts, 'genes_with_edges')} of {_about(counts, 'genes')} genes have at "
+            f"least one of the {_about(counts, 'edges')} edges; the best connected "
+            f"gene{best_gene} has {_about(counts, 'largest_degree')}."
+        )
+    if "communities" not in counts:
+        return ""
+    return (
+        f"{n.plural(counts['communities'], 'community', 'communities')} "
+        f"{'holds' if counts['communities'] == 1 else 'hold'} "
+        f"{_about(counts, 'genes_grouped')} of {_about(counts, 'genes')} genes; the "
+        f"largest has {_about(counts, 'largest_community')}."
+    )
 
 
 def _moved(counts: Mapping[str, int]) -> str:

@@ -54,6 +54,7 @@ def views(folder: Path, rows: int) -> list[dict[str, object]]:
         [*(named.gene(*gene) for gene in zip(row[:2], row[13:] or ("", ""), strict=True)),
          row[2], row[3], row[6], row[9], row[11], row[12]]
         for row in lines
+        if float(row[9]) != 0
     ]  # fmt: skip
     columns = ["gene 1", "gene 2", "cluster", "r in the first", "r in the second", "z", "q",
                "class"]  # fmt: skip
@@ -88,8 +89,15 @@ def _cuts(trial: Trial) -> list[str]:
 def _methods(trial: Trial) -> Iterator[str]:
     """Yield a sentence for each list whose scores are not those of --method."""
     assumed = str(trial.parameters.get("method"))
-    for path in trial.inputs:
-        method = origins.method_of(path)
+    methods = [origins.method_of(path) for path in trial.inputs]
+    known = [_METHODS[method] for method in methods if method in _METHODS]
+    if len(set(known)) > 1:
+        yield (
+            f"{trial.inputs[0]} has {known[0]} and {trial.inputs[1]} {known[1]}, by their records; "
+            "make both by the same method of correlate"
+        )
+        return
+    for path, method in zip(trial.inputs, methods, strict=True):
         if method == assumed:
             continue
         if method in ("pearson", "spearman"):

@@ -9,11 +9,16 @@ use super::{
 };
 
 /// Labels of columns that may count the rows.
-const COUNTER_LABELS: [&str; 7] = ["index", "id", "idx", "row", "no", "nr", "number"];
+const COUNTER_LABELS: [&str; 18] = [
+    "index", "id", "idx", "row", "rows", "no", "nr", "n", "number", "cell", "cells", "cell_id",
+    "cellid", "sample", "sample_id", "point", "obs", "observation",
+];
 /// Dialect of one number a line with a decimal comma.
 const ALONE_COMMA: Dialect = Dialect { delimiter: NONE, decimal: b',' };
-/// Rows from which on a column of consecutive numbers may be an index.
+/// Rows from which on a column of consecutive numbers may be an index, beside fractions.
 const COUNTED_ROWS: usize = 5;
+/// The same beside whole numbers.
+const COUNTED_ROWS_OF_INTEGERS: usize = 10;
 
 /// Layout of points.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -336,7 +341,11 @@ impl Recognition<'_> {
         }
         let has_fraction =
             |row: &Vec<&[u8]>| row[1..].iter().any(|field| field.contains(&fit.signs.decimal));
-        all.rows.len() >= COUNTED_ROWS && counts_rows(&all, 0) && all.rows.iter().any(has_fraction)
+        let least = match all.rows.iter().any(has_fraction) {
+            true => COUNTED_ROWS,
+            false => COUNTED_ROWS_OF_INTEGERS,
+        };
+        all.rows.len() >= least && counts_rows(&all, 0)
     }
 }
 

@@ -60,9 +60,11 @@ def sentences(trial: Trial) -> list[str] | None:
         if kind is None:
             continue
         matrix = _read(trial, path, kind)
-        texts.append(f"{path}: {matrix.sentence()}")
+        turned = "; --transpose takes its samples as genes"
+        is_turned = trial.parameters.get("transpose")
+        texts.append(f"{path}: {matrix.sentence()}{turned if is_turned else ''}")
         texts += [f"warning: {path}: {remark}" for remark in matrix.remarks]
-        if not trial.parameters.get("transpose") and _may_be_turned(matrix):
+        if not is_turned and _may_be_turned(matrix):
             texts.append(
                 f"warning: {path}: more samples than genes; if that is wrong, give --transpose"
             )
