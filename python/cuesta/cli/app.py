@@ -93,8 +93,9 @@ def _refuse_empty(arguments: Sequence[str]) -> None:
         name, equals, value = word.partition("=")
         if not word or (name.startswith("--") and equals and not value):
             subject = name or (before if before[:1] == "-" else f"the word after {before}")
+            example = "" if subject == "--missing" else ", such as . for the working folder,"
             raise InputError(
-                f"{subject} is empty; give a value or a path, such as . for the working folder "
+                f"{subject} is empty; give a value or a path{example} or leave it out "
                 "(is a variable of the shell not set?)"
             )
         before = word

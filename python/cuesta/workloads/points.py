@@ -182,7 +182,7 @@ def _need_pyarrow(path: str) -> None:
 
 def _unreadable(path: str, error: Exception) -> InputError:
     first_line = (str(error).splitlines() or ["it cannot be read"])[0]
-    return InputError(f"{path}: {first_line}")
+    return InputError(f"{path}: {first_line.rstrip('.')}; obtain it again, or write it anew")
 
 
 def _convert(path: str, made: Path, columns: str | None) -> None:

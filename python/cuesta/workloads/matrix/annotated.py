@@ -39,6 +39,8 @@ def _chosen(data: Any, layer: str | None, source: str) -> tuple[Any, Any]:
         return data.raw.X, data.raw.var_names
     known = [*data.layers, *([RAW] if data.raw is not None else [])]
     has = f"it has {', '.join(known)}" if known else "it has none"
+    if layer is None and not known:
+        raise InputError(f"{source} has no X and no layer, so no values; give another file")
     if layer is None:
         raise InputError(f"{source} has no X; give one of its layers with --layer: {has}")
     raise InputError(f"{source} has no layer {layer!r}; {has}")

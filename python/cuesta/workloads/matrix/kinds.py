@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuesta.errors import InputError
 from cuesta.workloads.matrix.files import matrix_file
 from cuesta.workloads.matrix.table import Matrix
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _MARKET = b"%%MatrixMarket"
 _GZIP = b"\x1f\x8b"
+_ZARR = (".zgroup", "zarr.json")
 _COLUMNAR = (b"PAR1", b"ARROW1", b"FEA1")
 
 
@@ -27,6 +29,8 @@ def kind_of(path: Path) -> str | None:
     """Return the kind of a matrix that is not text; None for text, and what cannot be opened."""
     try:
         if path.is_dir():
+            if any((path / name).exists() for name in _ZARR):
+                return "zarr"
             return "mtx" if matrix_file(path) else None
         with path.open("rb") as file:
             start = file.read(16)
@@ -60,9 +64,17 @@ def _columnar(path: str, question: Question) -> Matrix:
     return read(path, question.layer)
 
 
+def _zarr(path: str, question: Question) -> Matrix:
+    raise InputError(
+        f"{path} is a folder of Zarr, which is no matrix here; of AnnData, give "
+        "anndata.read_zarr(...).write_h5ad('m.h5ad')"
+    )
+
+
 READERS: dict[str, Callable[[str, Question], Matrix]] = {
     "hdf5": _hdf5,
     "mtx": _mtx,
     "columnar": _columnar,
+    "zarr": _zarr,
 }
 """Reader of each kind."""

@@ -23,4 +23,7 @@ def no_layers(path: str, kind: str, layer: str | None) -> None:
 def unreadable(path: str, error: BaseException) -> InputError:
     """Return the error of a library as one line."""
     line = (str(error).splitlines() or [""])[0] or type(error).__name__
-    return InputError(f"{path} cannot be read: {line}")
+    return InputError(
+        f"{path} cannot be read: {line.rstrip('.')}; obtain it again, or write it anew with the "
+        "program that made it"
+    )
