@@ -154,11 +154,12 @@ def test_scores_of_another_correlation_are_remarked(
         cuesta("run", "correlate", matrix, "--columns", "2-41", "--method", method,
                "-o", tmp_path / method)  # fmt: skip
     same = "make both by the same method of correlate"
-    for number, (first, second, sentence) in enumerate([
+    cases: list[tuple[str | Path, str | Path, str]] = [
         ("spearman", "spearman", "has Spearman's correlations, by its record; give --method"),
         ("bicor", "bicor", "has biweight midcorrelations, by its record; they are tested as"),
         ("spearman", lists[1], same),
-    ]):  # fmt: skip
+    ]
+    for number, (first, second, sentence) in enumerate(cases):
         output = tmp_path / f"of-{number}"
         copies = [tmp_path / f"{number}-{side}" for side in (1, 2)]
         for copy, original in zip(copies, (first, second), strict=True):

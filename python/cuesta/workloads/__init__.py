@@ -212,7 +212,7 @@ class Workload:
         unknown = sorted(set(values) - {parameter.name for parameter in self.parameters})
         if unknown:
             raise InputError(f"{self.name} has no parameter {unknown[0]!r}; leave it out")
-        checked = {
+        checked: dict[str, object] = {
             parameter.name: parameter.check(values.get(parameter.name, parameter.default))
             for parameter in self.parameters
         }

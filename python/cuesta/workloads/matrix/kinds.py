@@ -64,7 +64,7 @@ def _columnar(path: str, question: Question) -> Matrix:
     return read(path, question.layer)
 
 
-def _zarr(path: str, question: Question) -> Matrix:
+def _zarr(path: str, _question: Question) -> Matrix:
     raise InputError(
         f"{path} is a folder of Zarr, which is no matrix here; of AnnData, give "
         "anndata.read_zarr(...).write_h5ad('m.h5ad')"
