@@ -45,7 +45,7 @@ def test_each_chart_is_a_picture_a_pdf_and_a_table(answer: Path, tmp_path: Path)
     assert "fill: #0b6b69" in colours
 
 
-def test_a_folder_of_others_is_not_written_to(answer: Path, tmp_path: Path) -> None:
+def test_a_folder_that_exists_is_not_written_to(answer: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")

@@ -138,7 +138,9 @@ fn remedy_for(kind: io::ErrorKind, errno: Option<i32>) -> &'static str {
     match kind {
         K::StorageFull | K::QuotaExceeded => "; free space there or choose another place",
         K::FileTooLarge => "; raise the limit of file sizes (`ulimit -f`)",
-        K::PermissionDenied | K::ReadOnlyFilesystem => "; ask its owner, or choose a place that you may use",
+        K::PermissionDenied | K::ReadOnlyFilesystem => {
+            "; ask its owner, or choose a place that you may use"
+        }
         K::NotFound => "; check the path",
         K::IsADirectory => "; name the files in it",
         K::NotADirectory => "; a part of the path is a file, check it",

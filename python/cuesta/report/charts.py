@@ -44,10 +44,10 @@ class Chart:
 
 
 def check(folder: Path) -> None:
-    """Refuse a folder that has something in it. Errors: `InputError`."""
+    """Refuse a folder that is there. Errors: `InputError`."""
     outputs.check_local(folder, "--charts")
-    if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is not empty; give --charts a new folder")
+    if os.path.lexists(folder):
+        raise InputError(f"{folder} exists; give --charts a new folder")
 
 
 def export(page: Path, folder: Path, answers: Sequence[Path] = ()) -> list[str]:
@@ -56,7 +56,7 @@ def export(page: Path, folder: Path, answers: Sequence[Path] = ()) -> list[str]:
     Figures that are files of `answers` are written too, with their data. PDF needs the package
     typst; without it there are SVG and CSV.
 
-    Errors: `InputError` where the page has no chart, or the folder has something in it.
+    Errors: `InputError` where the page has no chart, or the folder exists.
     """
     charts = list(charts_of(page.read_text("utf-8")))
     figures = [path for answer in answers for path in sorted(answer.glob("figure_*.svg"))]
@@ -66,14 +66,14 @@ def export(page: Path, folder: Path, answers: Sequence[Path] = ()) -> list[str]:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with removal.temporary_folder(f"{folder.name[:100]}.partial-", folder.parent) as made:
-            whole = Path(made, "charts")
-            whole.mkdir()
+            complete = Path(made, "charts")
+            complete.mkdir()
             for number, chart in enumerate(charts, start=1):
-                _write(chart, whole / f"{number:02}-{_slug(chart.title)}")
+                _write(chart, complete / f"{number:02}-{_slug(chart.title)}")
             for figure in figures:
-                _copy(figure, whole)
-            names = sorted(path.name for path in whole.iterdir())
-            whole.rename(folder)
+                _copy(figure, complete)
+            names = sorted(path.name for path in complete.iterdir())
+            removal.put_new(complete, folder)
     except OSError as error:
         raise InputError(f"{folder}: {in_words(error)}") from None
     return names
@@ -84,12 +84,12 @@ def charts_of(page: str) -> Iterator[Chart]:
     style = "".join(re.findall(r"<style>(.*?)</style>", page, re.DOTALL))
     rules = _rules(re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
     for figure in _FIGURE.findall(page):
-        found = _SVG.search(figure)
-        if found is None:
+        svg = _SVG.search(figure)
+        if svg is None:
             continue
         titles = [html.unescape(text) for text in re.findall(r"<title[^>]*>(.*?)</title>", figure)]
         keys = [(key["tone"], key["text"].strip()) for key in _KEY.finditer(figure)]
-        yield Chart(title=titles[0], svg=_standalone(found, keys, rules), marks=tuple(titles[1:]))
+        yield Chart(title=titles[0], svg=_standalone(svg, keys, rules), marks=tuple(titles[1:]))
 
 
 def table(chart: Chart) -> str:
@@ -130,8 +130,8 @@ def _make_pdf(picture: Path) -> None:
     picture.with_suffix(".pdf").write_bytes(typst.compile(source.format(text).encode()))
 
 
-def _standalone(found: re.Match[str], keys: list[tuple[str, str]], rules: str) -> str:
-    attributes = dict(re.findall(r'([\w-]+)="([^"]*)"', found["attributes"]))
+def _standalone(svg: re.Match[str], keys: list[tuple[str, str]], rules: str) -> str:
+    attributes = dict(re.findall(r'([\w-]+)="([^"]*)"', svg["attributes"]))
     inner_width = WIDTH - _MARGIN_LEFT - _MARGIN
     box = attributes.get("viewBox", "")
     size = [float(text) for text in box.split()] or [0, 0, inner_width, 0]
@@ -145,7 +145,7 @@ def _standalone(found: re.Match[str], keys: list[tuple[str, str]], rules: str) -
         f'<rect width="{WIDTH}" height="{top + height + _MARGIN:g}" fill="#ffffff"/>',
         *(_key(number, tone, text) for number, (tone, text) in enumerate(keys)),
         f'<svg x="{_MARGIN_LEFT}" y="{top}" width="{inner_width}" height="{height:g}" '
-        f'overflow="visible"{view}>{found["parts"]}</svg>',
+        f'overflow="visible"{view}>{svg["parts"]}</svg>',
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -171,12 +171,12 @@ def _rules(style: str) -> str:
     variables = dict(_VARIABLE.findall(root[1])) if root else {}
     variables |= {"--sans": _SANS, "--paper": "#ffffff"}
     light = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", style)
-    kept = [
+    for_charts = [
         f"{rule['names'].strip()} {{{_resolved(rule['body'], variables)}}}"
         for rule in _RULE.finditer(light)
         if (".chart" in rule["names"] or "fill:" in rule["body"]) and "padding" not in rule["body"]
     ]
-    return "\n".join(kept)
+    return "\n".join(for_charts)
 
 
 def _resolved(body: str, variables: Mapping[str, str]) -> str:

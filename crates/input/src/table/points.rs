@@ -17,7 +17,7 @@ const COUNTER_LABELS: [&str; 18] = [
 const ALONE_COMMA: Dialect = Dialect { delimiter: NONE, decimal: b',' };
 /// Rows from which on a column of consecutive numbers may be an index, beside fractions.
 const COUNTED_ROWS: usize = 5;
-/// The same beside whole numbers.
+/// Rows from which on it may be one beside whole numbers.
 const COUNTED_ROWS_OF_INTEGERS: usize = 10;
 
 /// Layout of points.
