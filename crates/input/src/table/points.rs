@@ -10,8 +10,24 @@ use super::{
 
 /// Labels of columns that may count the rows.
 const COUNTER_LABELS: [&str; 18] = [
-    "index", "id", "idx", "row", "rows", "no", "nr", "n", "number", "cell", "cells", "cell_id",
-    "cellid", "sample", "sample_id", "point", "obs", "observation",
+    "index",
+    "id",
+    "idx",
+    "row",
+    "rows",
+    "no",
+    "nr",
+    "n",
+    "number",
+    "cell",
+    "cells",
+    "cell_id",
+    "cellid",
+    "sample",
+    "sample_id",
+    "point",
+    "obs",
+    "observation",
 ];
 /// Dialect of one number a line with a decimal comma.
 const ALONE_COMMA: Dialect = Dialect { delimiter: NONE, decimal: b',' };
