@@ -274,7 +274,11 @@ def test_a_rank_that_is_killed_ends_the_run(tmp_path: Path) -> None:
     # A million blocks would take hours.
     _, errors = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 3
-    assert errors.splitlines()[-1].startswith("cuesta: mpi: a rank was killed (signal 9)")
+    # Launchers do not know the signal of a rank that dies before it has joined the others.
+    line = errors.splitlines()[-1]
+    assert line.startswith("cuesta: mpi: a rank was killed (signal 9)") or (
+        line.startswith("cuesta: mpi: a rank failed (code 255): nothing was said")
+    )
     assert not any(tmp_path.iterdir())
 
 

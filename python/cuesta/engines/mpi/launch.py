@@ -157,13 +157,17 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def failure(code: int, output: str, ranks: int = 1) -> EngineError:
     """Return the error of `ranks` ranks that ended with `code`, from their output."""
-    if code in _KILLED:
+    if code in _KILLED or "KILLED BY SIGNAL: 9" in output:
         return EngineError(
             "mpi: a rank was killed (signal 9), perhaps for want of memory; give fewer --ranks, or "
             "more nodes"
         )
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     # Launchers draw boxes and repeat themselves; the output of the rank comes first.
-    line = next((line for line in lines if line[0].isalnum()), "nothing was said")
+    silent = (
+        "nothing was said, as where a rank is killed while it starts; give fewer --ranks, or ask "
+        "the system's log"
+    )
+    line = next((line for line in lines if line[0].isalnum()), silent)
     memory = shared_memory.remark(f"{ranks} ranks on a node", ranks)
     return EngineError(f"mpi: a rank failed (code {code}): {line[:ERROR_CHARACTERS_MAX]}{memory}")
