@@ -24,6 +24,7 @@ from nameskit import (
     make_inputs,
     rows,
     run,
+    write_list,
     write_table,
 )
 
@@ -160,12 +161,41 @@ def test_the_versions_of_a_join_must_not_name_genes_differently(
     run("join", tmp_path / "both", *inputs)
     write_table(other, ("BRCA1", "TP53", "MDM2", *ALL[3:]))
     text = refused(capsys, "run", "join", *inputs, "-o", tmp_path / "answer")
-    assert "name genes differently (gene 3 is HLA-DRB1*15:01 and MDM2); say which" in text
+    assert "name genes differently (gene 3 is HLA-DRB1*15:01 and MDM2); make both" in text
+    # The names were taken for both lists, and pairs of different genes were matched.
+    line = ("run", "join", *inputs, "--genes", pairs / "genes.tsv", "-o", tmp_path / "answer")
+    text = refused(capsys, *line)
+    assert "same number is another gene and --genes cannot help; make both inputs" in text
     write_table(other, (*ALL, "more"))
     text = refused(capsys, "run", "join", *inputs, "-o", tmp_path / "answer")
-    assert "name genes differently (60 and 61 genes); say which names" in text
+    assert "name genes differently (60 and 61 genes); give the longer list" in text
     run("join", tmp_path / "given", *inputs, "--genes", other / "genes.tsv")
     check_columns("join", tmp_path / "given")
+
+
+def test_edge_lists_and_numbered_genes_are_matched_by_names_alone(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The order of the names of an edge list was taken for the numbers of KINC text."""
+    edges, other = tmp_path / "edges.tsv", tmp_path / "other.tsv"
+    names = tuple(f"g{gene}" for gene in range(1, GENES + 1))
+    listed = write_list(tmp_path / "names.txt", names)
+    edges.write_text("gene1\tgene2\tscore\ng6\tg3\t0.9\n", encoding="utf-8")
+    other.write_text("gene1\tgene2\tscore\nBRCA1\tstranger\t0.9\n", encoding="utf-8")
+    words = ("run", "join", edges, pairs / "a.txt", "-o", tmp_path / "answer")
+    text = refused(capsys, *words)
+    assert f"{edges} has names of genes, {pairs / 'a.txt'} numbers without names; give" in text
+    run("join", tmp_path / "given", edges, pairs / "a.txt", "--genes", listed, "--how", "left")
+    (left,) = rows(tmp_path / "given" / "pairs.tsv")
+    assert (left["gene1"], left["gene2"], left["name1"]) == ("6", "3", "g6")
+    table = write_table(pairs, names)
+    assert f"give --genes {table}, if it names all genes" in refused(capsys, *words)
+    run("join", tmp_path / "named", edges, pairs / "a.txt", "--genes", table)
+    wrong = write_list(tmp_path / "wrong.txt", names[::-1])
+    text = refused(capsys, *words, "--genes", wrong)
+    assert text.endswith(f"the edge list is matched by name; give --genes {table}")
+    text = refused(capsys, "run", "join", edges, other, "-o", tmp_path / "answer")
+    assert text.endswith("give --genes FILE, a list of all genes of both, one a line")
 
 
 @pytest.mark.parametrize("workload", [*NAMED, "load"])

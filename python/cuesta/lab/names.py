@@ -8,7 +8,7 @@ the number of genes, if the workload has that parameter and the user did not set
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,18 @@ class Names:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Origin:
+    """Input of a trial, and the file that names its genes, if any.
+
+    Genes of an edge list go by their names, those of other inputs by numbers.
+    """
+
+    path: str
+    names: str | None
+    is_edge_list: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Naming:
     """Cost of the names and the graph in an answer, and their counts."""
 
@@ -67,13 +79,17 @@ def resolve(trial: Trial) -> tuple[Trial, Names | None]:
     workload = get_workload(trial.workload)
     if not workload.names:
         return trial, None
+    origins = [_origin(path) for path in trial.inputs]
     if trial.names is None:
-        adjacent = _agreed(_sources(trial.inputs))
+        _check_numbers(origins)
+        adjacent = _agreed(origins)
         return (replace(trial, names=adjacent.path) if adjacent else trial), adjacent
     if not Path(trial.names).exists():
         count = ", or how many there are" if GENES in trial.parameters else ""
         raise InputError(f"--genes {trial.names}: no such file; give one that names genes{count}")
-    chosen = read(trial.names)
+    names = _list(trial.names)
+    _check_chosen(trial.names, names, origins)
+    chosen = _facts(trial.names, names)
     if trial.parameters.get(GENES, 0) is not None:
         return trial, chosen
     return replace(trial, parameters=_with_genes(trial, chosen)), chosen
@@ -146,22 +162,60 @@ def wants_test(trial: Trial) -> bool:
     return trial.parameters.get("test") is True
 
 
-def _sources(inputs: Iterable[str]) -> list[str]:
-    """List the distinct sources of names of the inputs' genes."""
-    places = (_source(Path(path)) for path in inputs if not is_remote(path))
-    return list(dict.fromkeys(str(place) for place in places if place))
-
-
-def _source(path: Path) -> Path | None:
-    """Source of names for an input: itself, the file in its folder, or None."""
-    if _is_named_matrix(path) or edges.layout(str(path)) is not None:
-        return path
-    file = path.parent / FILE_NAME
+def _origin(path: str) -> _Origin:
+    """Return where the names of an input's genes are: in it, in its folder, or nowhere."""
+    if is_remote(path):
+        return _Origin(path=path, names=None, is_edge_list=False)
+    if edges.layout(path) is not None:
+        return _Origin(path=path, names=path, is_edge_list=True)
+    if _is_named_matrix(Path(path)):
+        return _Origin(path=path, names=path, is_edge_list=False)
+    file = Path(path).parent / FILE_NAME
     try:
         with file.open("rb") as text:
-            return file if text.read(len(HEADER)) == HEADER else None
+            has_names = text.read(len(HEADER)) == HEADER
     except OSError:
-        return None
+        has_names = False
+    return _Origin(path=path, names=str(file) if has_names else None, is_edge_list=False)
+
+
+def _check_numbers(origins: Sequence[_Origin]) -> None:
+    """Refuse an edge list with numbered genes, unless these have names. Errors: `InputError`."""
+    lists = [origin.path for origin in origins if origin.is_edge_list]
+    numbered = [origin.path for origin in origins if origin.names is None]
+    if lists and numbered:
+        raise InputError(
+            f"{lists[0]} has names of genes, {numbered[0]} numbers without names; give --genes "
+            f"FILE, the names of genes 1, 2, ... of {numbered[0]}, one a line"
+        )
+
+
+def _check_chosen(chosen: str, names: Sequence[str], origins: Sequence[_Origin]) -> None:
+    """Refuse a list of names that would match different genes. Errors: `InputError`."""
+    numbered = [origin.names for origin in origins if origin.names and not origin.is_edge_list]
+    places = list(dict.fromkeys(numbered))
+    lists = {place: _list(place) for place in places}
+    for place in places[1:]:
+        if difference := _conflict(lists[places[0]], lists[place]):
+            raise InputError(
+                f"{places[0]} and {place} name genes differently{difference}, so the same number "
+                "is another gene and --genes cannot help; make both inputs from matrices with the "
+                "same genes in the same order"
+            )
+    if not any(origin.is_edge_list for origin in origins):
+        return
+    for place in places:
+        if difference := _conflict(lists[place], names):
+            raise InputError(
+                f"--genes {chosen}: {place} names genes differently{difference}, and the edge list "
+                f"is matched by name; give --genes {place}"
+            )
+
+
+def _conflict(first: Sequence[str], other: Sequence[str]) -> str:
+    """Return the first number that has two names; nothing where a list continues the other."""
+    is_same = all(left == right for left, right in zip(first, other, strict=False))
+    return "" if is_same else _difference(first, other)
 
 
 def _is_named_matrix(path: Path) -> bool:
@@ -172,19 +226,33 @@ def _is_named_matrix(path: Path) -> bool:
         return False
 
 
-def _agreed(places: Sequence[str]) -> Names | None:
-    """Read the names of all sources, which must be the same. Errors: `InputError`."""
-    if not places:
+def _agreed(origins: Sequence[_Origin]) -> Names | None:
+    """Read the names of all inputs, which must be the same. Errors: `InputError`."""
+    named = {origin.names: origin for origin in origins if origin.names}
+    if not named:
         return None
-    first = _list(places[0])
-    for place in places[1:]:
+    first, *others = named
+    names = _list(first)
+    for place in others:
         other = _list(place)
-        if other != first:
+        if other != names:
+            remedy = _remedy(named[first], named[place], is_longer=not _conflict(names, other))
             raise InputError(
-                f"{places[0]} and {place} name genes differently{_difference(first, other)}; say "
-                "which names to take with --genes FILE"
+                f"{first} and {place} name genes differently{_difference(names, other)}; {remedy}"
             )
-    return _facts(places[0], first)
+    return _facts(first, names)
+
+
+def _remedy(first: _Origin, other: _Origin, *, is_longer: bool) -> str:
+    """Return what to do about two inputs that name genes differently."""
+    numbered = [origin.names for origin in (first, other) if not origin.is_edge_list]
+    if not numbered:
+        return "give --genes FILE, a list of all genes of both, one a line"
+    if len(numbered) == 1:
+        return f"give --genes {numbered[0]}, if it names all genes of the edge list"
+    if is_longer:
+        return "give the longer list with --genes FILE"
+    return "make both from matrices with the same genes in the same order"
 
 
 def _difference(first: Sequence[str], other: Sequence[str]) -> str:
