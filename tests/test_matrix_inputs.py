@@ -243,6 +243,21 @@ def test_a_packed_file_is_to_be_unpacked_first(tmp_path: Path) -> None:
             cuesta.run("modules", packed, progress=False)
 
 
+def test_rows_without_a_name_are_refused(tmp_path: Path) -> None:
+    """A missing name was a gene called None or nan."""
+    values = [[float(gene * sample % 7) for sample in range(6)] for gene in range(5)]
+    columns = [f"s{number}" for number in range(6)]
+    for missing in (None, float("nan"), ""):
+        table = pd.DataFrame(values, index=["a", "b", missing, "d", "e"], columns=columns)
+        with pytest.raises(InputError, match="row 3 has no name of a gene; give every gene one"):
+            matrix_in_memory(table, None)
+    table.insert(0, "gene", ["a", "b", None, "d", "e"])
+    table.reset_index(drop=True).to_parquet(tmp_path / "m.parquet")
+    with pytest.raises(InputError, match=r"m\.parquet: row 3 has no name of a gene"):
+        cuesta.run("modules", tmp_path / "m.parquet", progress=False)
+    assert matrix_in_memory(pd.DataFrame(values, index=[*"abcd", "nan"]), None).genes[4] == "nan"
+
+
 def test_integers_that_a_double_cannot_hold_have_a_remedy(tmp_path: Path) -> None:
     table = frame().astype("int64")
     table.iloc[3, 2] = 2**53 + 1

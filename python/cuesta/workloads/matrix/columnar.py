@@ -8,7 +8,7 @@ from typing import Any
 
 from cuesta.errors import InputError
 from cuesta.workloads.matrix.needs import no_layers, require, unreadable
-from cuesta.workloads.matrix.table import Matrix, with_unique_genes
+from cuesta.workloads.matrix.table import Matrix, gene_names, with_unique_genes
 
 
 def read(path: str, layer: str | None) -> Matrix:
@@ -32,7 +32,7 @@ def of_arrow(table: Any, source: str, kind: str) -> Matrix:
     """Return the matrix of an Arrow table. Errors: `InputError` for columns without numbers."""
     index = index_columns(table.schema)
     named = _name_column(table, index)
-    names = [str(name) for name in table.column(named).to_pylist()] if named else []
+    names = gene_names(table.column(named).to_pylist(), source) if named else []
     columns = [name for name in table.column_names if name != named and name not in index]
     left_out = [name for name in columns if _is_text(table.schema.field(name).type)]
     columns = [name for name in columns if name not in left_out]

@@ -10,7 +10,7 @@ from typing import Any
 from cuesta.errors import InputError
 from cuesta.workloads.matrix.annotated import matrix_of
 from cuesta.workloads.matrix.columnar import of_arrow
-from cuesta.workloads.matrix.table import Matrix, with_unique_genes
+from cuesta.workloads.matrix.table import Matrix, gene_names, with_unique_genes
 
 
 def is_matrix(value: object) -> bool:
@@ -59,7 +59,7 @@ def _of_pandas(frame: Any, name: str) -> Matrix:
         # Whole numbers before fractions: identifiers of genes.
         texts, is_number[0] = [0], False
     labels = frame.iloc[:, texts[0]] if texts and is_numbered else frame.index
-    genes, remarks = with_unique_genes([str(label) for label in labels])
+    genes, remarks = with_unique_genes(gene_names(labels, name))
     left_out = [str(name) for name, kind in zip(frame.columns, kinds, strict=True) if kind in "bc"]
     if left_out:
         remarks = (*remarks, f"columns without numbers are left out: {', '.join(left_out[:5])}")

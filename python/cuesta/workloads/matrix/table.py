@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,9 @@ TILE_VALUES = 1 << 20
 
 _TEXT_BYTES_A_VALUE = 3
 """Fewest bytes of a value and its tab that are worth a look at the disk."""
+
+_MISSING = frozenset({"None", "nan", "<NA>", "NaT"})
+"""Values of Python, NumPy and pandas for a missing label, as text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +62,18 @@ def _count(names: Sequence[str], noun: str) -> str:
 
 def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:2]) + (", ..." if len(names) > 2 else "")
+
+
+def gene_names(labels: Iterable[object], source: str) -> list[str]:
+    """Return the labels of rows as names. Errors: `InputError` for a missing or empty one."""
+    names = []
+    for row, label in enumerate(labels, start=1):
+        name = str(label)
+        is_missing = not isinstance(label, str) and name in _MISSING
+        if is_missing or not name.strip():
+            raise InputError(f"{source}: row {row} has no name of a gene; give every gene one")
+        names.append(name)
+    return names
 
 
 def unique(names: Sequence[str]) -> tuple[list[str], int]:
