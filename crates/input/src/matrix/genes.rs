@@ -1,5 +1,8 @@
 //! Genes of a matrix that are used, and the scale of their values.
 
+use std::cmp::Ordering;
+
+use cuesta_core::scale::{exponent, scaled};
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +48,7 @@ impl GeneFilter {
         operation: &'static str,
     ) -> Result<ExpressionMatrix> {
         if let Some(least) = self.min_mean {
-            let passes = |gene| moments(matrix.row(gene)).0 >= least;
+            let passes = |gene| Moments::new(matrix.row(gene)).mean >= least;
             let passing: Vec<bool> = (0..matrix.genes.len()).map(passes).collect();
             matrix = matrix.restricted(&passing);
             if matrix.genes.is_empty() {
@@ -58,11 +61,11 @@ impl GeneFilter {
             take_logarithms(&mut matrix, operation)?;
         }
         if let Some(count) = self.top_variable {
-            let variance = |gene| moments(matrix.row(gene)).1;
-            let variances: Vec<f64> = (0..matrix.genes.len()).map(variance).collect();
+            let variance = |gene| Moments::new(matrix.row(gene)).variance;
+            let variances: Vec<Variance> = (0..matrix.genes.len()).map(variance).collect();
             let mut ranked: Vec<usize> = (0..variances.len()).collect();
             // A stable sort: equal variances stay in the order of the genes.
-            ranked.sort_by(|&a, &b| variances[b].total_cmp(&variances[a]));
+            ranked.sort_by(|&a, &b| variances[b].compare(variances[a]));
             let mut passing = vec![false; variances.len()];
             ranked.iter().take(count as usize).for_each(|&gene| passing[gene] = true);
             matrix = matrix.restricted(&passing);
@@ -88,16 +91,46 @@ impl ExpressionMatrix {
     }
 }
 
-/// Returns mean and variance of the present values; negative infinity and -1 where there is none.
-fn moments(values: &[f64]) -> (f64, f64) {
-    let present: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-    let count = present.len() as f64;
-    if present.is_empty() {
-        return (f64::NEG_INFINITY, -1.0);
+/// Variance of any finite values: `fraction` times 2^`exponent`, whose square may be no double.
+#[derive(Clone, Copy, Debug)]
+struct Variance {
+    exponent: i32,
+    /// From 0.5 to 1; 0 for a variance of 0, and -1 for none.
+    fraction: f64,
+}
+
+impl Variance {
+    fn compare(self, with: Self) -> Ordering {
+        let key = |variance: Self| (variance.fraction > 0.0, variance.exponent);
+        key(self).cmp(&key(with)).then(self.fraction.total_cmp(&with.fraction))
     }
-    let mean = present.iter().sum::<f64>() / count;
-    let squares: f64 = present.iter().map(|value| (value - mean) * (value - mean)).sum();
-    (mean, squares / (count - 1.0).max(1.0))
+}
+
+/// Mean and variance of the present values of a gene.
+struct Moments {
+    /// Negative infinity where there is no value.
+    mean: f64,
+    variance: Variance,
+}
+
+impl Moments {
+    fn new(values: &[f64]) -> Self {
+        // A power of two brings the largest value to 1: no sum or square is out of range, and no
+        // digit changes.
+        let scale = exponent(values);
+        let present = values.iter().filter(|value| !value.is_nan());
+        let present: Vec<f64> = present.map(|value| scaled(*value, -scale)).collect();
+        let count = present.len() as f64;
+        if present.is_empty() {
+            let variance = Variance { exponent: 0, fraction: -1.0 };
+            return Self { mean: f64::NEG_INFINITY, variance };
+        }
+        let mean = present.iter().sum::<f64>() / count;
+        let squares: f64 = present.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let (fraction, exponent) = libm::frexp(squares / (count - 1.0).max(1.0));
+        let exponent = if fraction > 0.0 { exponent + 2 * scale } else { 0 };
+        Self { mean: scaled(mean, scale), variance: Variance { exponent, fraction } }
+    }
 }
 
 fn take_logarithms(matrix: &mut ExpressionMatrix, operation: &'static str) -> Result<()> {
@@ -118,6 +151,8 @@ fn take_logarithms(matrix: &mut ExpressionMatrix, operation: &'static str) -> Re
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn matrix(rows: &[&[f64]]) -> ExpressionMatrix {
@@ -149,6 +184,44 @@ mod tests {
         assert_eq!(of(2).apply(matrix(&rows), "test").unwrap().genes, ["g1", "g2"]);
         assert_eq!(of(3).apply(matrix(&rows), "test").unwrap().genes, ["g1", "g2", "g3"]);
         assert_eq!(of(9).apply(matrix(&rows), "test").unwrap().genes.len(), 4);
+    }
+
+    /// Variances of values beyond 1e154 or below 1e-162 were infinite or 0, and the first genes of
+    /// the file passed.
+    #[test]
+    fn genes_are_ranked_at_any_scale() {
+        let rows: [&[f64]; 5] = [&[1.0, 2.0], &[0.0, 9.0], &[5.0, 5.0], &[3.0, 7.0], &[-4.0, 2.0]];
+        let filter = GeneFilter { top_variable: Some(2), ..GeneFilter::default() };
+        for factor in [5e-324, 1e-300, 1e-200, 1.0, 1e155, 1e200, 1e307] {
+            let rows: Vec<Vec<f64>> =
+                rows.iter().map(|row| row.iter().map(|value| value * factor).collect()).collect();
+            let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+            let passing = filter.apply(matrix(&rows), "test").unwrap();
+            assert_eq!(passing.genes, ["g1", "g4"], "{factor:e}");
+        }
+        let rows: [&[f64]; 3] = [&[1e-200, 2e-200], &[1e-200, 3e-200], &[1e200, 2e200]];
+        assert_eq!(filter.apply(matrix(&rows), "test").unwrap().genes, ["g1", "g2"]);
+        let filter = GeneFilter { min_mean: Some(1e308), ..GeneFilter::default() };
+        let rows: [&[f64]; 2] = [&[1e308, 1.5e308], &[1.0, 2.0]];
+        assert_eq!(filter.apply(matrix(&rows), "test").unwrap().genes, ["g0"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_power_of_two_changes_no_choice(
+            values in proptest::collection::vec(-1e3_f64..1e3, 40),
+            exponent in -1000_i32..1000,
+        ) {
+            let filter = GeneFilter { top_variable: Some(4), ..GeneFilter::default() };
+            let chosen = |exponent: i32| {
+                // Few digits, so that the smallest scale has them too.
+                let value = |value: &f64| scaled(value.round(), exponent);
+                let values: Vec<f64> = values.iter().map(value).collect();
+                let rows: Vec<&[f64]> = values.chunks(4).collect();
+                filter.apply(matrix(&rows), "test").unwrap().genes
+            };
+            prop_assert_eq!(chosen(0), chosen(exponent));
+        }
     }
 
     #[test]
