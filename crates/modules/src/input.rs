@@ -8,7 +8,8 @@ use cuesta_input::matrix::{self, ExpressionMatrix};
 use crate::kernel::expression::{Expression, good_parts};
 use crate::params::MatrixParams;
 
-const OPERATION: &str = "modules";
+/// Operation that errors of the filters name.
+pub const OPERATION: &str = "modules";
 
 /// Fewest samples of a network.
 pub const SAMPLES_MIN: usize = 4;
@@ -25,6 +26,13 @@ pub struct LeftOut {
     pub name: String,
     /// Reason in a few words.
     pub reason: &'static str,
+}
+
+impl LeftOut {
+    fn gene(matrix: &ExpressionMatrix, gene: usize, reason: fn(&[f64]) -> &'static str) -> Self {
+        let (name, reason) = (matrix.genes[gene].clone(), reason(matrix.row(gene)));
+        Self { kind: "gene", name, reason }
+    }
 }
 
 /// Genes and samples of a run.
@@ -129,16 +137,21 @@ pub fn read<'b>(
 struct Filtered {
     matrix: ExpressionMatrix,
     genes_read: u64,
+    /// Genes without enough values.
+    left_out: Vec<LeftOut>,
 }
 
 fn filtered(mut matrix: ExpressionMatrix, params: &MatrixParams) -> Result<Filtered> {
     let genes_read = matrix.genes.len() as u64;
+    let mut left_out = Vec::new();
     if let Some(least) = params.min_samples {
         let has_enough = |gene| {
             let present = matrix.row(gene).iter().filter(|value| !value.is_nan());
             present.count() >= least as usize
         };
         let is_chosen: Vec<bool> = (0..matrix.genes.len()).map(has_enough).collect();
+        let sparse = (0..matrix.genes.len()).filter(|&gene| !is_chosen[gene]);
+        left_out = sparse.map(|gene| LeftOut::gene(&matrix, gene, sparse_reason)).collect();
         matrix = matrix.restricted(&is_chosen);
         if matrix.genes.is_empty() {
             let text =
@@ -147,11 +160,11 @@ fn filtered(mut matrix: ExpressionMatrix, params: &MatrixParams) -> Result<Filte
         }
     }
     let matrix = params.genes.apply(matrix, OPERATION)?;
-    Ok(Filtered { matrix, genes_read })
+    Ok(Filtered { matrix, genes_read, left_out })
 }
 
 fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<ModulesInput<'b>> {
-    let Filtered { matrix, genes_read } = filtered;
+    let Filtered { matrix, genes_read, mut left_out } = filtered;
     let width = matrix.samples.len();
     if width < SAMPLES_MIN {
         let noun = if width == 1 { "sample" } else { "samples" };
@@ -178,26 +191,15 @@ fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<ModulesInput<'b>> {
         let row = matrix.row(gene).iter().zip(&good.samples);
         values.extend(row.filter(|(_, used)| **used).map(|(value, _)| *value));
     }
-    let reason = |gene: usize| {
-        let present = matrix.row(gene).iter().filter(|value| !value.is_nan());
-        let first = present.clone().next();
-        match present.clone().all(|value| Some(value) == first) && present.count() > 1 {
-            true => "does not vary",
-            false => "too few values that vary",
-        }
-    };
-    let genes = (0..matrix.genes.len()).filter(|&gene| !good.genes[gene]).map(|gene| LeftOut {
-        kind: "gene",
-        name: matrix.genes[gene].clone(),
-        reason: reason(gene),
-    });
+    let genes = (0..matrix.genes.len()).filter(|&gene| !good.genes[gene]);
+    left_out.extend(genes.map(|gene| LeftOut::gene(&matrix, gene, useless_reason)));
     let samples = matrix.samples.iter().zip(&good.samples).filter(|(_, used)| !**used);
     let samples = samples.map(|(name, _)| LeftOut {
         kind: "sample",
         name: name.clone(),
         reason: "too few values",
     });
-    let left_out = genes.chain(samples).collect();
+    left_out.extend(samples);
     Ok(ModulesInput {
         genes: matrix.genes,
         samples: matrix.samples,
@@ -210,8 +212,29 @@ fn used<'b>(filtered: Filtered, lease: Lease<'b>) -> Result<ModulesInput<'b>> {
     })
 }
 
+/// Reason why a gene does not pass `--min-samples`.
+fn sparse_reason(values: &[f64]) -> &'static str {
+    match values.iter().all(|value| value.is_nan()) {
+        true => "has no value",
+        false => "has values in fewer samples than --min-samples",
+    }
+}
+
+/// Reason why a gene is no use.
+fn useless_reason(values: &[f64]) -> &'static str {
+    let present = values.iter().filter(|value| !value.is_nan());
+    let first = present.clone().next();
+    match (present.clone().count(), present.clone().all(|value| Some(value) == first)) {
+        (0, _) => "has no value",
+        (2.., true) => "does not vary",
+        _ => "too few values that vary",
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use cuesta_core::budget::Budget;
+
     use super::*;
 
     fn matrix(rows: &[&[f64]]) -> ExpressionMatrix {
@@ -228,5 +251,44 @@ mod tests {
         let params = MatrixParams { min_samples: Some(3), ..MatrixParams::default() };
         let error = filtered(matrix(&[&[1.0, 2.0]]), &params).err().unwrap();
         assert!(error.message().contains("--min-samples"), "{error}");
+    }
+
+    /// Genes without a value were neither in the table of what is left out nor in a remark.
+    #[test]
+    fn genes_without_enough_values_are_named_with_the_reason() {
+        let nan = f64::NAN;
+        let values = [1.0, 2.0, 4.0, 3.0];
+        let [empty, sparse, constant] = [[nan; 4], [1.0, nan, nan, 2.0], [5.0; 4]];
+        let varying = [[2.0, 1.0, 4.0, 3.0], [4.0, 1.0, 2.0, 3.0], [1.0, 4.0, 2.0, 3.0]];
+        let rows: Vec<&[f64]> = [&values, &empty, &sparse, &constant]
+            .into_iter()
+            .chain(&varying)
+            .map(|row| &row[..])
+            .collect();
+        let budget = Budget::new(1 << 20);
+        let reasons = |min_samples| {
+            let params = MatrixParams { min_samples, ..MatrixParams::default() };
+            let filtered = filtered(matrix(&rows), &params).unwrap();
+            let input = used(filtered, budget.take(1, "a matrix").unwrap()).unwrap();
+            input.left_out.into_iter().map(|it| (it.name, it.reason)).collect::<Vec<_>>()
+        };
+        let owned =
+            |pairs: [(&str, &'static str); 3]| pairs.map(|(name, it)| (name.to_owned(), it));
+        assert_eq!(
+            reasons(Some(3)),
+            owned([
+                ("g1", "has no value"),
+                ("g2", "has values in fewer samples than --min-samples"),
+                ("g3", "does not vary"),
+            ])
+        );
+        assert_eq!(
+            reasons(None),
+            owned([
+                ("g1", "has no value"),
+                ("g2", "too few values that vary"),
+                ("g3", "does not vary"),
+            ])
+        );
     }
 }

@@ -8,6 +8,8 @@ pub use cut::cut_tree;
 
 use std::collections::BTreeSet;
 
+use cuesta_core::scale::moderate;
+
 use crate::params::{Fallback, Measure, NetworkType, OverlapParams};
 
 /// Square matrix.
@@ -39,6 +41,7 @@ pub fn unit(values: &[f64], measure: Measure) -> Option<Vec<f64>> {
 
 /// Returns the weighted deviations from the centre, 0 where a value is missing, if any is not 0.
 fn centred(values: &[f64], measure: Measure) -> Option<Vec<f64>> {
+    let values = &*moderate(values);
     let present: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     let mean = present.iter().sum::<f64>() / present.len() as f64;
     let plain = |value: &f64| if value.is_nan() { 0.0 } else { value - mean };

@@ -71,7 +71,13 @@ fn answer<'b, O: SweepObserver>(
     let params: ThresholdParams = parameters(&request.parameters)?;
     params.check()?;
     let thresholds = params.thresholds()?;
-    let input = input::read(request, &params.matrix, response)?;
+    let input = input::read(request, &params.matrix, response).map_err(|mut error| {
+        // The reader of both workloads names the other one.
+        if error.operation == input::OPERATION {
+            error.operation = "threshold".to_owned();
+        }
+        error
+    })?;
     let (genes, samples) = (input.used_genes(), input.used_samples());
     let observer = make_observer(genes)?;
     let flops = (genes * genes * samples) as u64;

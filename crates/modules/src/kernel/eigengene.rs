@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use cuesta_core::scale::moderate;
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::{self, lock};
 
@@ -102,6 +103,7 @@ fn standardised(row: &[f64]) -> Option<Vec<f64>> {
     if row.iter().all(|value| *value == row[0]) {
         return None;
     }
+    let row = moderate(row);
     let count = row.len() as f64;
     let mean = row.iter().sum::<f64>() / count;
     let mut scores: Vec<f64> = row.iter().map(|value| value - mean).collect();

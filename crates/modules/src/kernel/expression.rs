@@ -1,10 +1,7 @@
 //! Expression matrix: a row for each gene, a column for each sample, NaN where a value is missing.
 
+use cuesta_core::scale::moderate;
 use cuesta_core::{Error, Result};
-use cuesta_input::table::shown_number;
-
-/// Largest value in size: sums of squares then stay finite.
-pub const VALUE_MAX: f64 = 1e150;
 
 /// Values of genes over samples.
 #[derive(Clone, Copy, Debug)]
@@ -17,16 +14,18 @@ impl<'a> Expression<'a> {
     /// Views `values`, row after row.
     ///
     /// # Errors
-    /// `Input` when rows are incomplete, or a value is too large.
+    /// `Input` when rows are incomplete, or a value is infinite.
     pub fn new(values: &'a [f64], samples: usize) -> Result<Self> {
         if samples == 0 || !values.len().is_multiple_of(samples) {
             let text = format!("{} values are no rows of {samples} samples", values.len());
             return Err(Error::input("modules", text));
         }
-        if let Some(place) = values.iter().position(|value| value.abs() > VALUE_MAX) {
+        if let Some(place) = values.iter().position(|value| value.is_infinite()) {
             let (gene, sample) = (place / samples + 1, place % samples + 1);
-            let value = shown_number(values[place]);
-            let text = format!("gene {gene}, sample {sample}: value {value} is over 1e150 in size");
+            let text = format!(
+                "row {gene}, sample {sample} has an infinite value; write a number, or NA for a \
+                 missing one"
+            );
             return Err(Error::input("modules", text));
         }
         Ok(Self { values, samples })
@@ -105,6 +104,7 @@ fn is_good_gene(values: &[f64], samples: &[bool]) -> bool {
     if 2 * (total - present.len()) >= total || present.len() < PRESENT_MIN {
         return false;
     }
+    let present = moderate(&present);
     let n = present.len() as f64;
     let mean = present.iter().sum::<f64>() / n;
     let variance = present.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);

@@ -2,6 +2,8 @@
 //!
 //! Source: Troyanskaya et al., "Missing value estimation methods for DNA microarrays", 2001.
 
+use cuesta_core::scale::{exponent, scaled};
+
 /// Genes whose values are averaged.
 const NEIGHBOURS: usize = 10;
 
@@ -19,8 +21,12 @@ pub fn imputed(rows: &[&[f64]]) -> Vec<Vec<f64>> {
         return complete;
     }
     let samples = rows.first().map_or(0, |row| row.len());
+    // A power of two for all, so that no square or sum is out of range: no digit changes.
+    let scale = rows.iter().map(|row| exponent(row)).max().unwrap_or(0);
+    let small = |row: &&[f64]| row.iter().map(|value| scaled(*value, -scale)).collect();
+    let rows: Vec<Vec<f64>> = rows.iter().map(small).collect();
     let usable: Vec<usize> = (0..rows.len())
-        .filter(|&gene| missing(rows[gene]) as f64 <= ROW_MAX * samples as f64)
+        .filter(|&gene| missing(&rows[gene]) as f64 <= ROW_MAX * samples as f64)
         .collect();
     let means: Vec<f64> = (0..samples)
         .map(|sample| mean(rows.iter().map(|row| row[sample])).unwrap_or(0.0))
@@ -30,13 +36,13 @@ pub fn imputed(rows: &[&[f64]]) -> Vec<Vec<f64>> {
             continue;
         }
         let neighbours = match usable.binary_search(&gene) {
-            Ok(_) => nearest(rows, gene, &usable),
+            Ok(_) => nearest(&rows, gene, &usable),
             Err(_) => Vec::new(),
         };
         for (sample, value) in row.iter_mut().enumerate() {
             if value.is_nan() {
                 let of_neighbours = neighbours.iter().map(|&gene| rows[gene][sample]);
-                *value = mean(of_neighbours).unwrap_or(means[sample]);
+                *value = scaled(mean(of_neighbours).unwrap_or(means[sample]), scale);
             }
         }
     }
@@ -55,11 +61,11 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-fn nearest(rows: &[&[f64]], gene: usize, usable: &[usize]) -> Vec<usize> {
+fn nearest(rows: &[Vec<f64>], gene: usize, usable: &[usize]) -> Vec<usize> {
     let candidates = usable.iter().filter(|&&other| other != gene);
     let mut ranked: Vec<(f64, usize)> = candidates
         .filter_map(|&other| {
-            let samples = rows[gene].iter().zip(rows[other]);
+            let samples = rows[gene].iter().zip(&rows[other]);
             mean(samples.map(|(x, y)| (x - y) * (x - y))).map(|distance| (distance, other))
         })
         .collect();

@@ -3,13 +3,11 @@
 use std::ops::Range;
 
 use cuesta_core::biweight::{is_flat, weighted_deviations};
+use cuesta_core::scale::moderate;
 
 use crate::kernel::expression::Expression;
 use crate::kernel::product::MatrixRows;
 use crate::params::{Fallback, Measure};
-
-/// Deviations below this are scaled before they are squared.
-const TINY: f64 = 1e-140;
 
 /// All genes as columns of unit length; a missing value is 0.
 #[derive(Debug)]
@@ -81,8 +79,9 @@ impl MatrixRows for Units {
 }
 
 /// Writes the unit column of a gene, 0 for a missing value. Returns whether there is one: whether
-/// the gene varies, and its mad is not 0 or may be.
+/// the gene varies, and its mad is not 0 or may be. Values may be any finite ones.
 pub fn unit_column(measure: Measure, values: &[f64], column: &mut [f64]) -> bool {
+    let values = &*moderate(values);
     let Measure::Bicor { max_outliers, fallback } = measure else {
         return pearson_column(values, column);
     };
@@ -116,9 +115,6 @@ fn normalise(column: &mut [f64]) -> bool {
     let largest = column.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     if largest == 0.0 {
         return false;
-    }
-    if largest < TINY {
-        column.iter_mut().for_each(|value| *value /= largest);
     }
     let norm = column.iter().map(|value| value * value).sum::<f64>().sqrt();
     column.iter_mut().for_each(|value| *value /= norm);

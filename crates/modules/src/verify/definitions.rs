@@ -1,5 +1,7 @@
 //! Figures of modules from their definitions, one by one.
 
+use cuesta_core::scale::moderate;
+
 use crate::kernel::impute::imputed;
 use crate::params::{NetworkType, OverlapType};
 use crate::stages::Pairs;
@@ -129,6 +131,7 @@ pub fn is_eigengene(rows: &[&[f64]], vector: &[f64]) -> bool {
 }
 
 fn z_scores(row: &[f64]) -> Option<Vec<f64>> {
+    let row = &*moderate(row);
     let mean = mean(row);
     let squares: f64 = row.iter().map(|value| (value - mean) * (value - mean)).sum();
     let deviation = (squares / (row.len() - 1) as f64).sqrt();

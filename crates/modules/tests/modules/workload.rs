@@ -182,6 +182,47 @@ fn traits_are_correlated_by_the_names_of_samples() {
     }
 }
 
+/// Squares of values beyond 1e150 overflowed and those of values below 1e-162 vanished: genes were
+/// refused or left out, and traits had no correlation or one that did not verify.
+#[test]
+fn a_power_of_two_changes_no_byte_of_an_answer() {
+    let scale = |exponent: i32, values: &str, separator: char| {
+        let scaled = |field: &str| match field.parse::<f64>() {
+            // In two steps, of which each has its factor.
+            Ok(x) => {
+                format!("{:e}", x * 2_f64.powi(exponent / 2) * 2_f64.powi(exponent - exponent / 2))
+            }
+            Err(_) => field.to_owned(),
+        };
+        let line = |line: &str| {
+            line.split(separator).map(scaled).collect::<Vec<_>>().join(&separator.to_string())
+        };
+        values.lines().map(|text| line(text) + "\n").collect::<String>()
+    };
+    let answers = |workload: &Workload, changed: &Value, (of_matrix, of_traits): (i32, i32)| {
+        let place = Place::new(&scale(of_matrix, &matrix(48, 20), '\t'));
+        let path = place.path("traits.csv");
+        fs::write(&path, scale(of_traits, &traits(20), ',')).unwrap();
+        let mut parameters = changed.clone();
+        if workload.name == "modules" {
+            parameters["min_module_size"] = json!(8);
+            parameters["traits"] = json!(path);
+        }
+        place.answer(workload, &parameters, 2);
+        files(&place.folder.path().join("answer"))
+    };
+    let changes = [json!({}), json!({"method": "bicor"}), json!({"top_variable": 30})];
+    for changed in changes {
+        for workload in [&MODULES, &THRESHOLD] {
+            let expected = answers(workload, &changed, (0, 0));
+            for exponents in [(-900, 1015), (1015, -900), (520, 515), (-560, -565)] {
+                let same = answers(workload, &changed, exponents) == expected;
+                assert!(same, "{} {changed} {exponents:?}", workload.name);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_power_is_chosen_and_its_table_written() {
     let place = Place::new(&matrix(60, 20));
@@ -232,6 +273,9 @@ fn inputs_without_modules_have_an_answer_or_a_line() {
     let text = "gene\ta\tb\tc\td\nw\t3\t3\t3\t3\nx\t1\t1\t1\t1\ny\t2\t2\t2\t2\nz\t4\t4\t4\t4\n";
     let constant = Place::new(text).refused(&MODULES, &json!({}));
     assert!(constant.contains("no gene has enough values that vary"), "{constant}");
+    let place = Place::new(text);
+    let error = (THRESHOLD.run)(&place.request(&json!({}), 1), &Progress::default()).unwrap_err();
+    assert_eq!(error.operation, "threshold");
     let few = Place::new("gene\ta\tb\nx\t1\t2\ny\t2\t1\n").refused(&MODULES, &json!({}));
     assert!(few.contains("2 samples; correlations need at least 4"), "{few}");
     let twice = Place::new("gene\ta\tb\nx\t1\t2\nx\t2\t1\n").refused(&MODULES, &json!({}));
