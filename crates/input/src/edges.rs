@@ -73,7 +73,9 @@ pub fn recognise(path: &Path) -> Result<Option<EdgesForm>> {
     }
     let head: Vec<TableLine> =
         head.iter().map(|(number, text)| TableLine { number: *number, text }).collect();
-    form::recognise(&head)
+    let comment = lines.comment.as_ref();
+    let comment = comment.map(|(number, text)| TableLine { number: *number, text });
+    form::recognise_below(comment, &head)
         .map_err(|(number, what)| unpack::damage_or(path, at_line(path, number, &what)))
 }
 
@@ -263,6 +265,9 @@ struct Lines<'a> {
     text: Vec<u8>,
     number: usize,
     end: u8,
+    /// Last comment above the first other line, without its sign, with its number.
+    comment: Option<(usize, Vec<u8>)>,
+    has_begun: bool,
 }
 
 impl<'a> Lines<'a> {
@@ -275,7 +280,15 @@ impl<'a> Lines<'a> {
             return Ok(None);
         }
         let end = if ends_in_returns(&start) { b'\r' } else { b'\n' };
-        Ok(Some(Self { path, reader, text: Vec::new(), number: 0, end }))
+        Ok(Some(Self {
+            path,
+            reader,
+            text: Vec::new(),
+            number: 0,
+            end,
+            comment: None,
+            has_begun: false,
+        }))
     }
 
     fn next(&mut self) -> Result<Option<(usize, &[u8])>> {
@@ -298,10 +311,13 @@ impl<'a> Lines<'a> {
             while matches!(self.text.last(), Some(b'\n' | b'\r')) {
                 self.text.pop();
             }
-            if !self.text.is_empty() && self.text[0] != b'#' {
-                break;
+            match self.text.strip_prefix(b"#") {
+                Some(text) if !self.has_begun => self.comment = Some((self.number, text.to_vec())),
+                None if !self.text.is_empty() => break,
+                _ => {}
             }
         }
+        self.has_begun = true;
         Ok(Some((self.number, &self.text)))
     }
 }
@@ -453,6 +469,40 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The header of STRING's pages begins as a comment does: without it, a list of many columns
+    /// was no edge list, and one of three had no names of columns.
+    #[test]
+    fn a_comment_that_names_the_columns_is_the_header() {
+        let text = "# of STRING\n#node1\tnode2\tx\tcombined_score\na\tb\t7\t0.999\nc\ta\t8\t0.4\n";
+        let (counts, made) = converted(text, None).unwrap();
+        assert_eq!((counts.edges, counts.genes), (2, 3));
+        assert!(made.contains("0.999000") && counts.layout.contains("(node1, node2, combined"));
+        assert_eq!(kind_of_pairs(text.as_bytes()), Some("an edge list"));
+        let weights = "#from\tto\tweight\na\tb\t12\n# the end\nc\ta\t1\n";
+        assert_eq!(converted(weights, None).unwrap().0.edges, 2);
+        let words = "# gene1 gene2 made\na\tb\t0.5\nc\ta\t0.25\n";
+        assert!(converted(words, None).unwrap().0.layout.contains("without a header"));
+    }
+
+    /// Clusters of a pair were repeated edges with other scores, and refused.
+    #[test]
+    fn rows_of_other_clusters_are_other_edges() {
+        let head = "Source\tTarget\tSimilarity_Score\tCluster_Index";
+        let clusters = |text: &str| -> Vec<String> {
+            let made = converted(text, None).unwrap().1;
+            made.lines().map(|line| line.split('\t').nth(2).unwrap().to_owned()).collect()
+        };
+        assert_eq!(clusters(&format!("{head}\na\tb\t0.9\t0\na\tb\t-0.8\t1\n")), ["1", "2"]);
+        let counted = format!("{head}\tNum_Clusters\na\tb\t0.9\t1\t2\na\tb\t-0.8\t2\t2\n");
+        assert_eq!(clusters(&counted), ["1", "2"]);
+        let again = format!("{counted}b\ta\t-0.8\t2\t2\n");
+        assert_eq!(converted(&again, None).unwrap().0.repeated, 1);
+        let error = converted(&again.replace("b\ta\t-0.8", "b\ta\t-0.7"), None).unwrap_err();
+        assert!(error.message().contains("another score"), "{error}");
+        let error = converted(&format!("{counted}c\ta\t0.5\t0\t2\n"), None).unwrap_err();
+        assert!(error.message().contains("has cluster 0, give one from 1 to"), "{error}");
     }
 
     #[test]

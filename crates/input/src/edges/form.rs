@@ -50,6 +50,8 @@ const SCORES: [&str; 14] = [
 ];
 /// Columns of [`SCORES`] that may be beyond -1 to 1: they are no correlations.
 const UNBOUNDED: [&str; 3] = ["weight", "importance", "value"];
+/// Columns that number the clusters of a pair.
+const CLUSTERS: [&str; 2] = ["cluster", "cluster_index"];
 /// Columns of KINC 3's tidy text that a version-1 line has too, in its order.
 const KINC: [&str; 7] = [
     "num_clusters",
@@ -82,8 +84,10 @@ pub struct EdgesForm {
     pub score: usize,
     /// Number that scores are divided by: 1,000 for STRING's combined score.
     pub scale: u32,
-    /// Column of the cluster, counted from 0 in it.
+    /// Column of the cluster.
     cluster: Option<usize>,
+    /// Number of the first cluster in it: 0, or 1 where a pair of n clusters has a cluster n.
+    first_cluster: u32,
     /// Columns of KINC's numbers and sample mask.
     kinc: Option<[usize; 7]>,
     /// Names of the columns of both genes and the score.
@@ -101,6 +105,26 @@ pub fn recognise(lines: &[TableLine]) -> Result<Option<EdgesForm>, Fault> {
     let delimiter = declared.map_err(|what| (number, what))?.byte();
     let form = undeclared(&lines[1..], delimiter)?;
     Ok(form.map(|form| EdgesForm { declaration: number, ..form }))
+}
+
+/// As [`recognise`]; a comment right above the lines, without its sign, is their header if it fits,
+/// such as STRING's `#node1 node2 ... combined_score`.
+pub fn recognise_below(
+    comment: Option<TableLine>,
+    lines: &[TableLine],
+) -> Result<Option<EdgesForm>, Fault> {
+    if let Some(comment) = comment {
+        let number = comment.number;
+        let headed: Vec<TableLine> = [comment].into_iter().chain(lines.iter().copied()).collect();
+        // A comment in words is no fault.
+        if let Ok(Some(form)) = recognise(&headed)
+            && form.header == number
+            && !lines.is_empty()
+        {
+            return Ok(Some(form));
+        }
+    }
+    recognise(lines)
 }
 
 /// The layout of lines behind one that declares the delimiter `chosen`, if any does.
@@ -142,10 +166,17 @@ pub fn kind_of_pairs(bytes: &[u8]) -> Option<&'static str> {
     // The last line may be cut.
     let complete =
         if start.len() < bytes.len() { memchr::memrchr(b'\n', start)? } else { start.len() };
-    let lines: Vec<TableLine> = TableLines::new(&start[..complete], 0)
-        .filter(|line| !line.text.starts_with(b"#"))
-        .take(LINES_MAX)
-        .collect();
+    let (mut comment, mut lines) = (None, Vec::new());
+    for line in TableLines::new(&start[..complete], 0) {
+        match line.text.strip_prefix(b"#") {
+            Some(text) if lines.is_empty() => comment = Some(TableLine { text, ..line }),
+            Some(_) => {}
+            None => lines.push(line),
+        }
+        if lines.len() == LINES_MAX {
+            break;
+        }
+    }
     let is_row = |line: &TableLine| {
         is_kinc(line.text)
             && kinc::shape_of(line.text)
@@ -155,7 +186,7 @@ pub fn kind_of_pairs(bytes: &[u8]) -> Option<&'static str> {
     if lines.first().is_some_and(is_row) && lines.iter().all(is_row) {
         return Some("KINC text");
     }
-    recognise(&lines).ok().flatten().map(|_| "an edge list")
+    recognise_below(comment, &lines).ok().flatten().map(|_| "an edge list")
 }
 
 fn of_rows(
@@ -217,6 +248,11 @@ fn form(
     let scores = rows.iter().skip(1).filter_map(|row| fields::number(row.get(score)?, decimal));
     // Files of STRING to download have thousandths; tables of its web pages have scores up to 1.
     let is_string = lower[score] == "combined_score" && scores.into_iter().any(|it| it > 1.0);
+    let cluster = CLUSTERS.iter().find_map(|word| place(word));
+    let is_last = |row: &Vec<&[u8]>| {
+        let [index, count] = [cluster, place(KINC[0])].map(|place| integer(row.get(place?)?).ok());
+        index.is_some() && index == count
+    };
     let kinc: Option<Vec<usize>> = KINC.iter().map(|word| place(word)).collect();
     EdgesForm {
         delimiter,
@@ -228,7 +264,8 @@ fn form(
         target,
         score,
         scale: if is_string { 1000 } else { 1 },
-        cluster: place("cluster"),
+        cluster,
+        first_cluster: u32::from(rows.iter().skip(1).any(is_last)),
         kinc: kinc.and_then(|columns| columns.try_into().ok()),
         labels: [source, target, score].map(|column| labels[column].clone()),
     }
@@ -276,10 +313,13 @@ impl EdgesForm {
     /// A sentence continuing "line N of FILE".
     pub fn cluster_of(&self, row: &[&[u8]]) -> Result<u32, String> {
         let Some(place) = self.cluster else { return Ok(1) };
-        let number = integer(row[place])?;
-        match number < CLUSTERS_MAX {
-            true => Ok(number + 1),
-            false => Err(format!("has cluster {number}, give at most {}", CLUSTERS_MAX - 1)),
+        let (number, first) = (integer(row[place])?, self.first_cluster);
+        match number.checked_sub(first).filter(|index| *index < CLUSTERS_MAX) {
+            Some(index) => Ok(index + 1),
+            None => {
+                let last = CLUSTERS_MAX - 1 + first;
+                Err(format!("has cluster {number}, give one from {first} to {last}"))
+            }
         }
     }
 
