@@ -10,6 +10,7 @@ pub fn chosen(list: &str, names: &[&[u8]], width: usize) -> Result<Vec<usize>, S
     let mut columns = Vec::new();
     for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
         check_single(item, names)?;
+        check_meaning(item, names, width)?;
         match named(item, names).or_else(|| numbered(item, width)) {
             Some(range) => columns.extend(range),
             None => {
@@ -41,6 +42,22 @@ fn check_single(item: &str, names: &[&[u8]]) -> Result<(), String> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses the name of a column that is the number of another one, or a range of numbers.
+fn check_meaning(item: &str, names: &[&[u8]], width: usize) -> Result<(), String> {
+    let (Some(by_name), Some(by_number)) = (named(item, names), numbered(item, width)) else {
+        return Ok(());
+    };
+    if by_name == by_number {
+        return Ok(());
+    }
+    let (place, first, last) = (by_name.end, by_number.start + 1, by_number.end);
+    let rest = if first < last { format!(",{}-{last}", first + 1) } else { String::new() };
+    Err(format!(
+        "has a column called {item:?}, number {place}, and --columns {item} may be numbers too; \
+         give --columns {place}-{place} for that name, {first}-{first}{rest} for the numbers"
+    ))
 }
 
 /// A list of columns (from 0, ascending) as `--columns` takes it, the last range open where it
@@ -81,10 +98,25 @@ mod tests {
         let names = [&b"id"[..], b"\"x\"", b"y", b"2-3"];
         assert_eq!(chosen("x, y", &names, 4), Ok(vec![1, 2]));
         assert_eq!(chosen("3-,1", &names, 4), Ok(vec![0, 2, 3]));
-        assert_eq!(chosen("2-3", &names, 4), Ok(vec![3]));
         assert!(chosen("z", &names, 4).unwrap_err().contains("no column \"z\""));
         assert!(chosen("0", &[], 4).is_err() && chosen("3-9", &[], 4).is_err());
         assert!(chosen(" , ", &[], 4).is_err());
+    }
+
+    /// Samples called 0, 1, ... were taken by name from a list of numbers, and the ranges of the
+    /// same list by number.
+    #[test]
+    fn a_name_that_may_be_a_number_chooses_none() {
+        // The column is the same by name and by number.
+        assert_eq!(chosen("3", &[&b"id"[..], b"0", b"3"], 3), Ok(vec![2]));
+        let names = [&b"id"[..], b"0", b"1", b"2-4"];
+        let message = chosen("1", &names, 4).unwrap_err();
+        assert!(message.contains("has a column called \"1\", number 3,"), "{message}");
+        assert!(message.ends_with("--columns 3-3 for that name, 1-1 for the numbers"), "{message}");
+        assert_eq!(chosen("3-3", &names, 4), Ok(vec![2]));
+        assert_eq!(chosen("0", &names, 4), Ok(vec![1]));
+        let message = chosen("2-4", &names, 4).unwrap_err();
+        assert!(message.ends_with("4-4 for that name, 2-2,3-4 for the numbers"), "{message}");
     }
 
     #[test]
