@@ -231,7 +231,7 @@ fn join<T>(worker: thread::ScopedJoinHandle<T>) -> T {
 mod tests {
     use super::decimal::decimal;
     use super::*;
-    use crate::table::{DecimalChoice, HeaderPresence};
+    use crate::table::{DecimalChoice, DelimiterChoice, HeaderPresence};
     use proptest::prelude::*;
     use std::io::Write;
 
@@ -412,6 +412,25 @@ mod tests {
         let numbers =
             "g\ts1\ts2\ts3\ts4\ts5\ts6\ts7\ts8\ts9\ts10\n7\t3\t1\t2\t5\t1\t0\t1\t0\t0.8\t11\n";
         assert_eq!(matrix(numbers).unwrap().samples.len(), 10);
+    }
+
+    /// Lines of one field were asked whether they are a header or a gene, as their values, of which
+    /// there were none, are numbers.
+    #[test]
+    fn a_single_field_in_the_first_line_is_refused_with_the_likely_cause() {
+        for (text, expected) in [
+            ("My table\n\n,a,b\nx,1,2\n", "line 1 of m.txt is one field, the line after it has 3"),
+            ("My table\n,a,b\nx,1,2\n", "separated by commas; if it is a title, remove it or put"),
+            ("gene,a,b\nx\t1\t2\ny\t3\t4\n", "is separated by commas, the lines after it by tabs"),
+        ] {
+            let error = message(text.as_bytes());
+            assert!(error.contains(expected), "{error}");
+        }
+        let table = TableParams { delimiter: DelimiterChoice::Comma, ..TableParams::default() };
+        let options = Options { table, ..Options::default() };
+        let error = parse("m", b"gene\ta\tb\nx\t1\t2\n", &options).unwrap_err().message();
+        assert!(error.contains("one field each if commas separate them, as --delimiter says"));
+        assert_eq!(matrix("a\nx\t1\ny\t2\n").unwrap().samples, ["a"]);
     }
 
     /// The remedy for a column of names behind one of numbers lost the names, or was refused.

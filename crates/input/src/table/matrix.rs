@@ -167,6 +167,9 @@ impl Recognition<'_> {
         let first = fields::fields(self.table[0].text, delimiter);
         let short = self.table.get(1).is_some_and(|row| cut(row) == first.len() + 1);
         let signs = Dialect { delimiter, decimal };
+        if first.len() == 1 && !short && self.params.header != HeaderPresence::Absent {
+            return Err(self.without_values(delimiter));
+        }
         let has_header = self.has_header(&first, short, signs)?;
         if !has_header && first.len() < 2 {
             return Err(FormError::line(&self.table[0], "has a gene without values"));
@@ -187,6 +190,34 @@ impl Recognition<'_> {
         let layout = self.roles(&fit, &labels, width)?;
         let samples = self.samples(&labels, &layout.roles, has_header)?;
         Ok(self.form(signs, layout, samples, (has_header, short)))
+    }
+
+    /// The likely cause of a first line that has one field.
+    fn without_values(&self, delimiter: u8) -> FormError {
+        let name = fit::delimiter_name(delimiter);
+        let (first, second) = (&self.table[0], self.table.get(1).unwrap_or(&self.table[0]));
+        let count = fields::count(second.text, delimiter);
+        let is_header = |other: &u8| {
+            let labels = fields::count(first.text, *other);
+            labels > 1 && (labels == count || labels + 1 == count)
+        };
+        let other = [b'\t', b';', b','].into_iter().find(is_header);
+        let what = match (other, count) {
+            (Some(other), 2..) => format!(
+                "is separated by {}, the lines after it by {name}; separate all by the same",
+                fit::delimiter_name(other)
+            ),
+            (None, 2..) => format!(
+                "is one field, the line after it has {count}, separated by {name}; if it is a \
+                 title, remove it or put # before it, else complete it"
+            ),
+            _ if self.params.delimiter != DelimiterChoice::Auto => format!(
+                "and the line after it are one field each if {name} separate them, as --delimiter \
+                 says; leave it out"
+            ),
+            _ => "has no values; give an expression matrix, a line a gene".to_owned(),
+        };
+        FormError::line(first, what)
     }
 
     /// Whether the first line names the samples.
