@@ -6,6 +6,7 @@ use std::path::Path;
 use cuesta_core::{Error, Result};
 
 use crate::storage::Input;
+use crate::table::counted;
 
 const OPERATION: &str = "input.npy";
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -74,7 +75,7 @@ impl NpyHeader {
         format!("({}{comma})", joined(&self.shape, ", "))
     }
 
-    /// Refuses a file that ends before the last of its numbers of `size_bytes` each.
+    /// Refuses a file that ends before or after the last of its numbers of `size_bytes` each.
     ///
     /// # Errors
     /// `Input`.
@@ -83,16 +84,20 @@ impl NpyHeader {
         let wanted = numbers
             .and_then(|numbers| numbers.checked_mul(size_bytes as u64))
             .and_then(|bytes| bytes.checked_add(self.offset));
-        if wanted.is_some_and(|wanted| self.file_bytes >= wanted) {
-            return Ok(());
-        }
-        let text = format!(
-            "{} has {} bytes, {} numbers need more; it is cut short, obtain it again",
-            path.display(),
-            self.file_bytes,
-            joined(&self.shape, " x ")
-        );
-        Err(Error::input(OPERATION, text))
+        let (bytes, numbers) = (self.file_bytes, joined(&self.shape, " x "));
+        let what = match wanted {
+            Some(wanted) if wanted == bytes => return Ok(()),
+            Some(wanted) if wanted < bytes => format!(
+                "{} behind its {numbers} numbers; save the array again, alone in its file",
+                counted((bytes - wanted) as usize, "byte")
+            ),
+            _ => {
+                format!(
+                    "{bytes} bytes, {numbers} numbers need more; it is cut short, obtain it again"
+                )
+            }
+        };
+        Err(Error::input(OPERATION, format!("{} has {what}", path.display())))
     }
 }
 
@@ -243,7 +248,8 @@ mod tests {
     #[test]
     fn a_header_has_any_number_of_dimensions() {
         for (shape, sizes) in [("()", vec![]), ("(4,)", vec![4]), ("(1, 2, 3)", vec![1, 2, 3])] {
-            let (_folder, path) = written(&array("|u1", shape, 6));
+            let (_folder, path) =
+                written(&array("|u1", shape, sizes.iter().product::<u64>() as usize));
             let header = read_header(&path).unwrap();
             assert_eq!((header.descr.as_str(), &header.shape), ("|u1", &sizes));
             assert_eq!(header.shape_text(), shape);
@@ -271,6 +277,7 @@ mod tests {
             (array("<f4", "(6,)", 24), "shape (6,); give points x dimensions"),
             (array("<f4", "(1, 3, 2)", 24), "shape (1, 3, 2)"),
             (array("<f4", "(3, 2)", 23), "cut short"),
+            (array("<f4", "(3, 2)", 25), "has 1 byte behind its 3 x 2 numbers; save the array"),
             (array("<f4", "(99999999999999999, 99999)", 8), "cut short"),
             (b"1,2,3 and more text".to_vec(), "is not a .npy file"),
         ] {

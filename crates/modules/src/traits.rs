@@ -1,21 +1,24 @@
 //! Traits of samples: a table whose first column names the samples, a trait a column.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Read};
 use std::path::Path;
 
 use cuesta_core::budget::Budget;
 use cuesta_core::{Error, Result};
-use cuesta_input::storage;
-use cuesta_input::table::{DecimalChoice, fields};
+use cuesta_input::table::{DecimalChoice, fields, kinds};
+use cuesta_input::unpack;
 
 use crate::input::LeftOut;
 use crate::params::MatrixParams;
 
 const OPERATION: &str = "input.traits";
 
-/// Words for a missing value.
-const MISSING: [&str; 12] =
-    ["", "NA", "NaN", "nan", "N/A", "n/a", "na", "null", "NULL", "None", "#N/A", "."];
+/// Words for a missing value in tables of numbers that groups of samples may be called.
+const GROUPS: [&str; 5] = ["none", "nd", "ND", "missing", "Missing"];
+
+/// Bytes of memory for each byte of a table, as text and as fields.
+const BYTES_OF_A_BYTE: u64 = 8;
 
 /// Largest number of levels of a trait in words.
 const LEVELS_MAX: usize = 50;
@@ -49,9 +52,8 @@ pub fn read(
     budget: &Budget,
 ) -> Result<Traits> {
     let shown = path.display().to_string();
-    let failed = |cause| Error::system(OPERATION, "reading", path, &cause);
-    let bytes = storage::read(path).map_err(failed)?;
-    let _lease = budget.take(8 * bytes.len() as u64, "the traits")?;
+    let bytes = text_of(path, budget)?;
+    let _lease = budget.take(BYTES_OF_A_BYTE * bytes.len() as u64, "the traits")?;
     let table = table(&shown, &bytes, params)?;
     let mut row_of_sample = HashMap::new();
     for (row, fields) in table.rows.iter().enumerate() {
@@ -80,8 +82,7 @@ pub fn read(
     let reason = "has traits but no expression";
     traits.left_out.extend(strange.map(|row| absent(&row[0], reason)));
     let missing = params.missing_words();
-    let is_missing =
-        |text: &str| MISSING.contains(&text) || missing.iter().any(|word| word == text);
+    let is_missing = |text: &str| is_missing_word(text) || missing.iter().any(|word| word == text);
     for (column, name) in table.header.iter().enumerate().skip(1) {
         let present: Vec<&str> = table.rows.iter().map(|row| row[column].as_str()).collect();
         let present: Vec<&str> = present.into_iter().filter(|text| !is_missing(text)).collect();
@@ -95,6 +96,23 @@ pub fn read(
         add(&mut traits, name, &texts, has_commas);
     }
     Ok(traits)
+}
+
+/// Returns the text of a file, unpacked.
+fn text_of(path: &Path, budget: &Budget) -> Result<Vec<u8>> {
+    let failed = |cause: io::Error| unpack::failure(OPERATION, path, &cause);
+    let mut bytes = Vec::new();
+    // More than this is refused for the memory that its fields need.
+    let limit = budget.free_bytes() / BYTES_OF_A_BYTE + 1;
+    unpack::open(path).map_err(failed)?.take(limit).read_to_end(&mut bytes).map_err(failed)?;
+    let refuse = |what| Error::input(OPERATION, format!("{} {what}", path.display()));
+    kinds::check_text(&bytes).map_err(refuse)?;
+    Ok(bytes)
+}
+
+/// Whether a field is empty or a word for a missing value in any table.
+fn is_missing_word(text: &str) -> bool {
+    text.is_empty() || fields::is_missing_word(text.as_bytes()) && !GROUPS.contains(&text)
 }
 
 /// Refuses a trait of numbers with a few words among them, which would be its levels.
@@ -118,15 +136,7 @@ fn check_thousands(
     present: &[&str],
     decimal: DecimalChoice,
 ) -> Result<()> {
-    let is_grouped = |text: &str| {
-        let mut groups = text.trim_start_matches('-').split(',');
-        let first = groups.next().unwrap_or_default();
-        let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
-        (1..=3).contains(&first.len())
-            && is_digits(first)
-            && !first.starts_with('0')
-            && groups.all(|group| group.len() == 3 && is_digits(group))
-    };
+    let is_grouped = |text: &str| fields::may_be_thousands(text.as_bytes(), b',');
     let mut with_comma = present.iter().filter(|text| text.contains(',')).peekable();
     let Some(first) = with_comma.peek().copied() else { return Ok(()) };
     if matches!(decimal, DecimalChoice::Comma) || !with_comma.all(|text| is_grouped(text)) {
@@ -235,6 +245,10 @@ fn table(shown: &str, bytes: &[u8], params: &MatrixParams) -> Result<Table> {
     if rows.is_empty() || header.len() < 2 {
         return refuse("has no trait; give a column of sample names, then a trait a column".into());
     }
+    let mut names = HashSet::new();
+    if let Some(name) = header[1..].iter().find(|name| !names.insert(name.as_str())) {
+        return refuse(format!("has two columns {name}; give each trait a name of its own"));
+    }
     Ok(Table { header, rows })
 }
 
@@ -268,6 +282,31 @@ mod tests {
         assert_eq!((read.values[1][1], read.values[1][3]), (0.0, 1.0));
         let names: Vec<_> = read.left_out.iter().map(|it| (it.kind, it.name.as_str())).collect();
         assert_eq!(names, [("sample", "c"), ("sample", "z"), ("trait", "code")]);
+    }
+
+    /// A packed table was no UTF-8 text, and of two columns of a name each had its own row.
+    #[test]
+    fn a_packed_table_is_read_and_other_kinds_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv.gz");
+        let samples = ["a", "b"].map(str::to_owned);
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            read(&path, &samples, &MatrixParams::default(), &Budget::new(1 << 20))
+        };
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        io::Write::write_all(&mut packed, b"id,age,drug\na,1,none\nb,-,some\n").unwrap();
+        let traits = read(&packed.finish().unwrap()).unwrap();
+        assert_eq!(traits.names, ["age", "drug=some"]);
+        assert!(traits.values[0][1].is_nan());
+        for (bytes, expected) in [
+            (&b"PAR1\x15\x04"[..], "is Parquet; write it as text"),
+            (b"\xFF\xFEi\0d\0", "is UTF-16 text (Excel's Unicode text); convert it"),
+            (b"id,age,age\na,1,2\n", "has two columns age; give each trait a name of its own"),
+        ] {
+            let error = read(bytes).unwrap_err().message();
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]
