@@ -182,7 +182,14 @@ def _origin(path: str) -> _Origin:
 def _check_numbers(origins: Sequence[_Origin]) -> None:
     """Refuse an edge list with numbered genes, unless these have names. Errors: `InputError`."""
     lists = [origin.path for origin in origins if origin.is_edge_list]
-    numbered = [origin.path for origin in origins if origin.names is None]
+    # A folder that holds the list is refused later, as the list is then given twice.
+    places = [Path(path).resolve() for path in lists]
+    numbered = [
+        origin.path
+        for origin in origins
+        if origin.names is None
+        and not any(place.is_relative_to(Path(origin.path).resolve()) for place in places)
+    ]
     if lists and numbered:
         raise InputError(
             f"{lists[0]} has names of genes, {numbered[0]} numbers without names; give --genes "
