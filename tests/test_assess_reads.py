@@ -136,3 +136,28 @@ def test_without_numpy_the_error_names_what_to_install(
     monkeypatch.setattr(reads, "find_spec", lambda name: None)
     assert call(["assess", str(assembled)]) == 3
     assert "pip install 'cuesta[assess]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "taken", [["--trim", "none"], [], ["--pairs"], ["--depth", "20"], ["--profile", "paper"]]
+)
+def test_reads_are_taken_as_the_run_took_them(taken: list[str], tmp_path: Path) -> None:
+    adapter = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCA"
+    fragments = reads_of(drawn(4_000, 7), 30, 0.0, 8)
+    # Every other read goes on into an adapter, and its mate does not.
+    inputs = [
+        write_fastq(tmp_path / "1.fq", [read[:70] + adapter[:30] for read in fragments[::2]]),
+        write_fastq(tmp_path / "2.fq", fragments[1::2]),
+    ]
+    answer = tmp_path / "answer"
+    files = [str(path) for path in inputs]
+    assert call(["run", "assemble", *files, "-k", "21", *taken, "-o", str(answer)]) == 0
+    # At the same size of k-mers and from the same reads, the same k-mers are solid.
+    stats = json.loads((answer / "stats.json").read_text())["levels"][0]
+    least = stats["min_count"]
+    rows = (line.split("\t") for line in (answer / "spectrum.tsv").read_text().splitlines()[1:])
+    counts = {int(count): int(kmers) for count, kmers in rows}
+    measures = assessed(answer, "--min-contig", "100")["reads"]
+    held = [kmers for count, kmers in counts.items() if count >= measures["min_count"]]
+    assert measures["solid"] == sum(held)
+    assert measures["min_count"] == least or "paper" in taken

@@ -28,6 +28,11 @@ K = 21
 """Size of k-mers: a genome of up to 4 billion bases has a given wrong 21-mer by chance once in a
 thousand."""
 
+TAKEN = (
+    "drop_reads_with_n", "trim", "depth", "pairs", "interleaved", "singles", "unchecked_mates",
+)  # fmt: skip
+"""Parameters of a run that tell which reads, and which bases of them, were assembled."""
+
 Measures = dict[str, Any]
 
 
@@ -90,10 +95,10 @@ def _count(trial: Trial, place: Path) -> int:
     output, scratch = place / "answer", place / "scratch"
     output.mkdir()
     scratch.mkdir()
-    dropped = bool(trial.parameters.get("drop_reads_with_n"))
-    parameters = get_workload("assemble").check(
-        {"kmer_sizes": str(K), "profile": "none", "drop_reads_with_n": dropped}
-    )
+    taken = {name: trial.parameters[name] for name in TAKEN if name in trial.parameters}
+    if trial.parameters.get("profile") == "paper":
+        taken["trim"] = "none"
+    parameters = get_workload("assemble").check({**taken, "kmer_sizes": str(K), "profile": "none"})
     counting = replace(trial, engine="native", parameters=parameters, engine_options={})
     get_engine("native").run(counting, output, scratch)
     stats = json.loads((output / "stats.json").read_text("utf-8"))
