@@ -105,6 +105,30 @@ def test_pairs_that_are_none_are_to_be_checked(place: Path, tmp_path: Path) -> N
     assert list(steps([pairs], tmp_path / "b", "--interleaved")) == FINE
 
 
+@pytest.mark.parametrize(
+    ("by_size", "libraries", "expected"),
+    [
+        ([None, {"insert": 350.0}], [(350.0, 50.0)], []),
+        ([None, None], [(350.0, 50.0)], []),
+        ([None, {"insert": 350.0}], [(350.0, 50.0), (250.0, 120.0)], []),
+        ([None, None], [(5_354.0, 6_876.0)], ["lie 5,354 bases apart, give or take 6,876"]),
+        ([None, None], [(350.0, 50.0), (1_000.0, 680.0)], ["lie 1,000 bases apart"]),
+        ([None, None], [], ["fewer than 1,000 of them lie on one contig"]),
+    ],
+)
+def test_pairs_are_to_be_checked_by_their_libraries(
+    by_size: list[object], libraries: list[tuple[float, float]], expected: list[str]
+) -> None:
+    known = [{"insert": insert, "deviation": deviation} for insert, deviation in libraries]
+    stats = {
+        "levels": [{"mates": facts} for facts in by_size],
+        "scaffolds": {"libraries": known} if known else None,
+    }
+    advice = list(next_steps._pairs(stats))
+    assert [title for title, _ in advice] == ["Check the pairs"] * len(expected)
+    assert all(part in why for part, (_, why) in zip(expected, advice, strict=True))
+
+
 def test_another_genome_that_is_thinner_looks_like_contamination(
     place: Path, tmp_path: Path
 ) -> None:

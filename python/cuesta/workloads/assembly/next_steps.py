@@ -48,6 +48,9 @@ APART_SHARE_WITH_GC = 0.01
 APART_GC = 0.05
 """Least bases of a cluster, and least share of all, lower where its GC differs by `APART_GC`."""
 
+SPREAD_SHARE = 0.6
+"""Deviation of the insert size, as a share of its median, from which on pairs are doubtful."""
+
 REPEAT_RATIO = 1.6
 REPEAT_BASES_MIN = 200
 
@@ -95,7 +98,7 @@ def _steps(answer: Files, parameters: Mapping[str, object]) -> Iterator[Step]:
     first = levels[0]
     fit = first["fit"]
     if parameters.get("pairs") or parameters.get("interleaved"):
-        yield from _pairs(levels)
+        yield from _pairs(answer.stats)
     if not fit["depth"]:
         yield _no_peak(first["k"])
         return
@@ -200,9 +203,12 @@ def _errors(rate: float) -> Step:
     )
 
 
-def _pairs(levels: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
-    """Check for pairs without information at any size of k-mers."""
-    if not any(level["mates"] and level["mates"].get("insert") for level in levels):
+def _pairs(stats: Mapping[str, Any]) -> Iterator[Step]:
+    """Check for pairs without information at any size of k-mers, or whose reads are not mates."""
+    by_size = [level["mates"] for level in stats["levels"] if level["mates"]]
+    libraries = (stats.get("scaffolds") or {}).get("libraries") or []
+    known = [facts for facts in (*by_size, *libraries) if facts.get("insert")]
+    if not known:
         yield (
             "Check the pairs",
             (
@@ -210,6 +216,18 @@ def _pairs(levels: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
                 "one library, in the same order?"
             ),
         )
+    for facts in libraries:
+        insert, deviation = facts["insert"], facts["deviation"]
+        if insert and deviation >= SPREAD_SHARE * insert:
+            yield (
+                "Check the pairs",
+                (
+                    f"Those on one contig lie {insert:,.0f} bases apart, give or take "
+                    f"{deviation:,.0f}: so far apart are reads that are no mates. Are both files "
+                    "of one library, in the same order?"
+                ),
+            )
+            return
 
 
 def _ends(answer: Files, left_out: frozenset[int]) -> Ends:
