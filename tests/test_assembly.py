@@ -240,6 +240,7 @@ def test_files_of_read_pairs_without_their_counterpart_are_refused(
         ("-1 a -2 b c", "c is neither -1 nor -2; write one of them before every file"),
         ("-1 a -2 b --interleaved", "-1 and -2 take read pairs in two files, --interleaved in one"),
         ("", "assemble takes at least 1 input"),
+        ("", "got 0; give it, as in `cuesta run assemble READS -o DIR`"),
     ]:
         assert message in refusal(capsys, *words.split(), *out)
     assert call(["compare", "assemble", "-1", "a", "--engines", "native,mpi", *out]) == 2

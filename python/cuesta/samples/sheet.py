@@ -212,8 +212,12 @@ def _check_name(path: Path, number: int, name: str) -> None:
     where = f"{path}, line {number}"
     if not name:
         raise InputError(f"{where}: the sample has no name; write one")
-    fits = len(name.encode()) <= NAME_CHARACTERS_MAX and _NAME.fullmatch(name)
-    if not fits or _TAKEN.fullmatch(name):
+    if _TAKEN.fullmatch(name):
+        raise InputError(
+            f"{where}: {name!r} is no name for a sample: beside the folders of the samples, files "
+            "of the command have such names; give another name"
+        )
+    if len(name.encode()) > NAME_CHARACTERS_MAX or not _NAME.fullmatch(name):
         raise InputError(
             f"{where}: {name!r} is no name for a sample, whose folder has it; use at most "
             f"{NAME_CHARACTERS_MAX} letters, digits and . _ + -, a letter or digit first"

@@ -308,8 +308,11 @@ class Workload:
         if many < least or (most is not None and many > most):
             wanted = f"{least}" if most == least else f"at least {least}"
             noun = "input" if least == 1 else "inputs"
+            remedy = "give so many"
+            if not many:
+                remedy = f"give it, as in `cuesta run {self.name} {self.inputs_metavar} -o DIR`"
             raise InputError(
-                f"{self.name} takes {wanted} {noun} ({self.inputs_help}), got {many}; give so many"
+                f"{self.name} takes {wanted} {noun} ({self.inputs_help}), got {many}; {remedy}"
             )
 
 
