@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from cuesta import numerals
-from cuesta.workloads.assembly import trimming
+from cuesta.workloads.assembly import remarks, trimming
 from cuesta.workloads.assembly.files import Files
 
 COUNTS = {
@@ -40,6 +40,25 @@ def test_trimmed_reads_are_counted_by_the_reason(tmp_path: Path) -> None:
     ]
     assert "150 begin as those of TruSeq and 30 begin as those of MGI" in str(view["note"])
     assert "Nothing remains of 1" in str(view["note"])
+
+
+def test_a_kit_of_less_than_a_hundredth_of_the_cut_reads_is_not_named(tmp_path: Path) -> None:
+    for reads, kits in [(1, "TruSeq"), (2, "TruSeq and MGI")]:
+        counts = {**COUNTS, "kits": [150, 0, reads]}
+        assert f"adapters off 190 ({kits})," in trimming.text(answer(tmp_path, counts))
+        (view,) = trimming.views(answer(tmp_path, counts))
+        assert (f"{reads} begin as those of MGI" in str(view["note"])) is (reads == 2)
+
+
+def test_no_contig_of_reads_that_were_mostly_cut_off_is_said_to_be_trimming(
+    tmp_path: Path,
+) -> None:
+    for letters, reason in [(99_000, "all paths look like errors"), (100_000, "--trim none takes")]:
+        counts = {**COUNTS, "adapters": {"reads": 1900, "letters": letters - 100}}
+        level = {"k": 15, "min_count": 2, "distinct": 9, "solid": 9, "trimmed": counts}
+        (tmp_path / "stats.json").write_text(json.dumps({"contigs": 0, "levels": [level]}))
+        (tmp_path / "graph.gfa").write_text("H\tVN:Z:1.2\n")
+        assert reason in remarks.reason(tmp_path)
 
 
 def test_untouched_reads_are_counted_and_untrimmed_reads_are_not_mentioned(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from cuesta.trial import is_remote
-from cuesta.workloads.assembly import mates
+from cuesta.workloads.assembly import mates, trimming
 from cuesta.workloads.assembly.files import Files
 
 _BGZIP_HEADER = b"\x1f\x8b\x08\x04"
@@ -62,6 +62,11 @@ def _reason(answer: Files) -> str:
         )
     longest = max(answer.graph.lengths, default=0)
     if not longest:
+        if trimming.is_half(answer):
+            return (
+                f"no contig: trimming left little of the reads ({trimming.text(answer)}); "
+                "--trim none takes them as they are"
+            )
         return "no contig: all paths look like errors; --profile none removes nothing"
     least = stats["min_contig"]
     return (

@@ -11,6 +11,9 @@ from cuesta.workloads.assembly.files import Files, View
 KITS = ("TruSeq", "Nextera", "MGI")
 """Kits of the known adapters, in the order of `kits` in `stats.json`."""
 
+KIT_SHARE = 0.01
+"""Share of the reads cut for an adapter from which on a kit is named."""
+
 UNCUT_SHARE = 0.001
 """Share of the first reads with an adapter from which on it is worth a remark."""
 
@@ -37,9 +40,28 @@ def text(answer: Files) -> str:
     return f"{', '.join(parts)} of {counts['reads']:,} reads, {share} of their bases"
 
 
+def is_half(answer: Files) -> bool:
+    """Whether half of the bases of the reads or more were cut off."""
+    counts = answer.stats["levels"][0].get("trimmed")
+    if not counts:
+        return False
+    letters = sum(int(counts[key]["letters"]) for key, _ in _REASONS)
+    return 2 * letters >= int(counts["letters"])
+
+
 def _of_kits(counts: Mapping[str, Any]) -> str:
-    kits = [name for name, reads in zip(KITS, counts["kits"], strict=True) if reads]
+    kits = [name for name, _ in _kits(counts)]
     return f" ({n.listed(kits)})" if kits else ""
+
+
+def _kits(counts: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return the kits of the adapters that were cut off, each with its reads.
+
+    A kit of a few reads is left out: their bases are alike by chance.
+    """
+    least = KIT_SHARE * counts["adapters"]["reads"]
+    kits = zip(KITS, counts["kits"], strict=True)
+    return [(name, reads) for name, reads in kits if reads and reads >= least]
 
 
 def views(answer: Files) -> list[View]:
@@ -51,11 +73,7 @@ def views(answer: Files) -> list[View]:
         [title, counts[key]["reads"], counts[key]["letters"]] for key, title in _REASONS
     ]
     note = f"Of {counts['reads']:,} reads with {counts['letters']:,} letters."
-    kits = [
-        f"{reads:,} begin as those of {name}"
-        for name, reads in zip(KITS, counts["kits"], strict=True)
-        if reads
-    ]
+    kits = [f"{reads:,} begin as those of {name}" for name, reads in _kits(counts)]
     if kits:
         note += f" Of the adapters {n.listed(kits)}."
     if counts["emptied"]:
