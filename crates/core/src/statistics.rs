@@ -29,7 +29,9 @@ fn incomplete_beta(a: f64, b: f64, (x, y): (f64, f64)) -> f64 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
     }
     let log_beta = libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b);
-    let front = libm::exp(a * libm::log(x) + b * libm::log(y) - log_beta);
+    // Of a small y, the difference 1 - x has lost its digits.
+    let log_y = if y < 0.25 { libm::log(y) } else { libm::log1p(-x) };
+    let front = libm::exp(a * libm::log(x) + b * log_y - log_beta);
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(a, b, x) / a
     } else {
