@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_any_size_come_to_one_and_back() {
+    fn values_of_any_size_are_scaled_and_back() {
         for value in [5e-324, 1e-310, 1e-200, 0.3, -1.0, 1e155, f64::MAX] {
             let exponent = exponent(&[0.0, f64::NAN, value]);
             let unit = scaled(value, -exponent);
