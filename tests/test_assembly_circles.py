@@ -130,3 +130,42 @@ def test_a_circle_shorter_than_the_next_kmers_is_still_a_circle(tmp_path: Path, 
     assert contigs(answer) == [least_form(large), least_form(small)]
     assert (answer / "contigs.fa").read_text().count(" circular=true") == 2
     record(answer)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(150, 350, 3, 100), (100, 300, 3, 33), (150, 350, 21, 8), (75, 250, 53, 9), (100, 300, 77, 6)],
+)
+@pytest.mark.parametrize("is_circle", [True, False])
+def test_a_tandem_repeat_longer_than_kmers_is_not_shortened(
+    tmp_path: Path, shape: tuple[int, ...], is_circle: bool
+) -> None:
+    """No contig goes over copies of a tandem repeat that reads and pairs do not count.
+
+    By a user. Symptom: a circle with 100 copies of CAG came back, verified, with 39; ends within
+    copies were joined over the longest overlap, where others fit, or around a circle of the graph.
+    Fix: what also fits with another length joins nothing.
+    """
+    read, insert, unit, copies = shape
+    chance = random.Random(unit)
+    sides = ["".join(chance.choices("ACGT", k=4000)) for _ in range(2)]
+    repeat = "CAG" if unit == 3 else "".join(chance.choices("ACGT", k=unit))
+    genome = sides[0] + repeat * copies + sides[1]
+    around = genome * 2 if is_circle else genome
+    ones, twos = [], []
+    for _ in range(len(genome) * 60 // (2 * read)):
+        length = max(read, int(chance.gauss(insert, insert / 8)))
+        start = chance.randrange(len(genome) if is_circle else len(genome) - length)
+        stretch = around[start : start + length]
+        stretch = stretch if chance.random() < 0.5 else turned(stretch)
+        ones.append(stretch[:read])
+        twos.append(turned(stretch)[:read])
+    files = [write_fastq(tmp_path / f"{side}.fq", reads) for side, reads in enumerate((ones, twos))]
+    answer = assemble(files, tmp_path / "a", "--pairs")
+    heads = (answer / "contigs.fa").read_text().split("\n")[:-1:2]
+    for head, codes in zip(heads, contigs(answer), strict=True):
+        if "circular=true" in head:
+            assert codes == least_form(genome)
+        else:
+            assert codes in around or turned(codes) in around
+    record(answer)

@@ -1,6 +1,6 @@
 //! Search of a graph for paths from one contig to another.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::kernel::glue::End;
 use crate::kernel::kmer::kmers;
@@ -134,12 +134,21 @@ fn overlaps(graph: &PathGraph<'_>) -> Steps {
                     let steps = steps_by_end.entry(end).or_default();
                     // The step before, if it enters the same end, has a shorter overlap.
                     steps.pop_if(|step| step.entered == entered);
-                    steps.push(PathStep { entered, joint: Joint::Shared(shared) });
+                    if !repeats_itself(&first[..shared]) {
+                        steps.push(PathStep { entered, joint: Joint::Shared(shared) });
+                    }
                 }
             }
         }
     }
     steps_by_end
+}
+
+/// Returns whether an overlap also fits with fewer bases: it begins with its last bases, at least
+/// [`OVERLAP_MIN`] of them or half of all, as in the copies of a tandem repeat.
+pub fn repeats_itself(overlap: &[Base]) -> bool {
+    let least = OVERLAP_MIN.min(overlap.len().div_ceil(2));
+    (1..=overlap.len() - least).any(|shift| overlap[shift..] == overlap[..overlap.len() - shift])
 }
 
 /// A visited step of the search, and the step before it.
@@ -148,36 +157,59 @@ struct Visited<'s> {
     entered: End,
     /// Joint with the path before; `None` for a link of the graph.
     joint: Option<&'s Joint>,
-    /// Number of steps up to and including this one.
-    steps: usize,
 }
 
-/// Returns the only path from the path left by `from` to the path entered by `to` for which the
-/// bases of the paths in between, less the bases they share with neighbours, are in the range;
-/// `None` where there is none or are several.
+/// Result of a search for paths.
+enum SearchResult {
+    /// No path is in the range.
+    None,
+    /// The only path in the range.
+    Only(Vec<PathStep>),
+    /// Several paths, one that could be several, or more steps than are visited.
+    Several,
+}
+
+/// Returns the only path from the path left by the first end to the path entered by the second for
+/// which the bases of the paths in between, less the bases they share with neighbours, are in the
+/// range, by links of the graph, or with `weak` steps too if these have none; `None` where there is
+/// none or are several.
 pub fn only_path(
+    graph: &PathGraph<'_>,
+    weak: &Steps,
+    ends: Ends,
+    range: (i64, i64),
+) -> Option<Vec<PathStep>> {
+    let mut result = search(graph, None, ends, range);
+    if matches!(result, SearchResult::None) {
+        result = search(graph, Some(weak), ends, range);
+    }
+    match result {
+        SearchResult::Only(path) => Some(path),
+        _ => None,
+    }
+}
+
+/// Searches for the paths between two ends, by links and `weak` steps.
+fn search(
     graph: &PathGraph<'_>,
     weak: Option<&Steps>,
     (from, to): Ends,
     (least, most): (i64, i64),
-) -> Option<Vec<PathStep>> {
+) -> SearchResult {
     let mut visited: Vec<Visited<'_>> = Vec::new();
     let mut arrivals: Vec<usize> = Vec::new();
     let mut open: Vec<(Option<usize>, i64)> = vec![(None, 0)];
     while let Some((before, bases)) = open.pop() {
-        let (left, steps) = before.map_or((from, 1), |last| {
-            let step = &visited[last];
-            (step.entered ^ 1, step.steps + 1)
-        });
+        let left = before.map_or(from, |last| visited[last].entered ^ 1);
         let links = graph.links.after(left).iter().map(|&entered| (entered, None));
         let weak = weak.and_then(|all| all.get(&left)).map_or(&[][..], Vec::as_slice);
         let weak = weak.iter().map(|step| (step.entered, Some(&step.joint)));
         for (entered, joint) in links.chain(weak) {
             if visited.len() == STEPS_MAX {
-                return None;
+                return SearchResult::Several;
             }
             let number = visited.len();
-            visited.push(Visited { before, entered, joint, steps });
+            visited.push(Visited { before, entered, joint });
             let bases = bases + joint.map_or(1 - graph.k as i64, bases_of);
             if entered == to && (least..=most).contains(&bases) {
                 arrivals.push(number);
@@ -188,11 +220,10 @@ pub fn only_path(
             }
         }
     }
-    arrivals.sort_by_key(|&last| visited[last].steps);
     let last = match arrivals[..] {
+        [] => return SearchResult::None,
         [only] => only,
-        [first, second, ..] if visited[first].steps == 1 && visited[second].steps > 1 => first,
-        _ => return None,
+        _ => return SearchResult::Several,
     };
     let steps = std::iter::successors(Some(&visited[last]), |step| Some(&visited[step.before?]));
     let mut path: Vec<PathStep> = steps
@@ -202,7 +233,17 @@ pub fn only_path(
         })
         .collect();
     path.reverse();
-    Some(path)
+    if enters_twice(from, &path) { SearchResult::Several } else { SearchResult::Only(path) }
+}
+
+/// Returns whether steps from the path left by `from` enter a path twice. They go around a circle
+/// of the graph, as the copies of a tandem repeat are, and could do so any number of times.
+fn enters_twice(from: End, steps: &[PathStep]) -> bool {
+    let Some((last, between)) = steps.split_last() else { return false };
+    let entered: BTreeSet<End> = between.iter().map(|step| step.entered).collect();
+    entered.len() < between.len()
+        || entered.contains(&last.entered)
+        || entered.contains(&(from ^ 1))
 }
 
 /// Returns the bases that a joint adds; negative where bases are shared.

@@ -16,6 +16,7 @@ use cuesta_core::job::Context;
 use cuesta_runtime::parallel;
 use serde::{Deserialize, Serialize};
 
+use self::inserts::Inserts;
 use crate::kernel::depth::Depth;
 use crate::kernel::glue::End;
 use crate::kernel::libraries::{Ends, Library};
@@ -162,7 +163,7 @@ fn by_pairs(
     library: &Library,
     done: &mut BTreeSet<Ends>,
 ) -> Result<Vec<(Ends, Vec<PathStep>)>> {
-    let (insert, deviation) = (library.quantile(0.5), library.deviation());
+    let (inserts, deviation) = (Inserts::of(library, graph), library.deviation());
     let across: BTreeMap<_, _> = library.across.iter().map(|(&ends, &sums)| (ends, sums)).collect();
     let mut most: HashMap<End, u64> = HashMap::new();
     for (&(left, right), &(pairs, _)) in &across {
@@ -177,14 +178,15 @@ fn by_pairs(
         if pairs < enough || done.contains(&(left, right)) {
             continue;
         }
-        let gap = insert - bases as f64 / pairs as f64;
-        let slack = deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt() + 5.0;
-        searches.push(((left, right), ((gap - slack) as i64, (gap + slack) as i64)));
+        searches.push(((left, right), (pairs, bases)));
     }
     let search = |results: &mut Vec<(Ends, Vec<PathStep>)>, task: usize| {
-        for &(ends, range) in searches.iter().skip(task * SEARCHED).take(SEARCHED) {
-            let path = path_search::only_path(graph, None, ends, range)
-                .or_else(|| path_search::only_path(graph, Some(weak), ends, range));
+        for &(ends, (pairs, bases)) in searches.iter().skip(task * SEARCHED).take(SEARCHED) {
+            let shared = Inserts::shared(graph, ends);
+            let gap = inserts.gap(bases as f64 / pairs as f64, shared) as f64;
+            let slack = deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt() + 5.0;
+            let range = ((gap - slack) as i64, (gap + slack) as i64);
+            let path = path_search::only_path(graph, weak, ends, range);
             results.extend(path.map(|path| (ends, path)));
         }
         context.progress.advance(0)

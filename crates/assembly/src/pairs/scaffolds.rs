@@ -179,9 +179,7 @@ impl Search<'_, '_> {
         let deviation = self.inserts.deviation;
         let slack = (deviation / 2.0 + 3.0 * deviation / (pairs as f64).sqrt()) as i64 + 5;
         let range = (gap - slack, gap + slack);
-        let path = path_search::only_path(self.graph, None, (left, right), range)
-            .or_else(|| path_search::only_path(self.graph, Some(self.weak), (left, right), range));
-        match path {
+        match path_search::only_path(self.graph, self.weak, (left, right), range) {
             Some(path) => {
                 let last = path.len() - 1;
                 let part = |(place, step)| Part::of(step, place < last);

@@ -36,6 +36,7 @@ pub mod reads;
 mod repeats;
 mod sampling;
 mod stages;
+mod tandem;
 pub mod text;
 pub mod trimming;
 mod unique_kmers;

@@ -5,8 +5,6 @@ use std::path::Path;
 use cuesta_core::Result;
 use cuesta_core::digest::Digest;
 
-use super::answer;
-use super::bridges;
 use super::error_lengths::ErrorLengths;
 use super::faults::Fault;
 use super::files::Compared;
@@ -15,14 +13,15 @@ use super::level::{self, Proven};
 use super::packed_reads::PackedReads;
 use super::paths::Paths;
 use super::repeats::RepeatFilter;
-use super::{LATER_MIN_COUNT, State, Verification, continuations, wrong_file};
+use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
+use super::{answer, bridges, continuations, tandem};
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::placements::Placements;
 use crate::kernel::sequences;
 use crate::kernel::simplify::PathGraph;
 use crate::method::MethodFacts;
-use crate::pairs::{self, PairFacts, SolidSequences, joins, place, scaffolds};
+use crate::pairs::{self, PairFacts, SolidSequences, joins, place};
 use crate::run;
 use crate::stages::level::Level;
 use crate::stages::scaffold_rows::ScaffoldRows;
@@ -308,8 +307,9 @@ impl<'a> Verification<'_, 'a> {
         }
         let (budget, options) = (self.context.budget, &self.plan.options);
         let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
-        let placements = self.place(&graph)?;
-        let scaffolds = scaffolds::find(self.context, &graph, placements, options.profile)?;
+        let (scaffolds, are_certain) =
+            tandem::checked(self.context, &graph, self.place(&graph)?, options.profile)?;
+        state.require(are_certain, || "the copies of a tandem repeat are joined".into());
         let (graph, scaffolds) = joins::joined(graph, scaffolds, budget)?;
         let output = &self.context.request.output;
         let short = run::short_contigs(output, &graph, (&state.levels[..], budget))?;
