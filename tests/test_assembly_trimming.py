@@ -50,7 +50,7 @@ def test_a_kit_of_less_than_a_hundredth_of_the_cut_reads_is_not_named(tmp_path: 
         assert (f"{reads} begin as those of MGI" in str(view["note"])) is (reads == 2)
 
 
-def test_no_contig_of_reads_that_were_mostly_cut_off_is_said_to_be_trimming(
+def test_trimming_is_the_reason_where_most_bases_were_cut_off(
     tmp_path: Path,
 ) -> None:
     for letters, reason in [(99_000, "all paths look like errors"), (100_000, "--trim none takes")]:
