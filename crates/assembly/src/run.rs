@@ -17,7 +17,7 @@ use crate::method::{Method, parameters};
 use crate::pairs::joins;
 use crate::pairs::scaffolds::{self, Scaffolds};
 use crate::pairs::{self, Bridged};
-use crate::params::Plan;
+use crate::params::{K_MIN, Plan};
 use crate::sampling::{self, SampledReads};
 use crate::stages::Stage;
 use crate::stages::checkpoint::stage::StageCheckpoint;
@@ -123,7 +123,10 @@ pub fn plan<M: Method>(context: &Context<'_>, sampler: Sampler) -> Result<(Plan,
     }
     let is_alone = !options.trims() && options.sampling.is_all();
     let pairing = if is_alone { Pairing::NONE } else { options.pairing() };
-    let longest = longest_read((context, pairing), options.read_bases_wanted())?;
+    let (longest, trimmed) = longest_read((context, pairing), options.read_bases_wanted())?;
+    if longest < K_MIN && trimmed.cut_letters() > 0 {
+        return Err(Error::input("assemble", cut_away(longest, &trimmed)));
+    }
     Ok((Plan { sampled, ..options.check(longest)? }, method))
 }
 
@@ -179,8 +182,11 @@ fn merged(phases: Vec<Phase>) -> Vec<Phase> {
 
 /// Returns the length of the longest of the first reads of each file, or of each two whose reads
 /// are pairs, which must be reads of nucleotides; continues with all reads, until one has at least
-/// `enough` letters.
-fn longest_read((context, pairing): (&Context<'_>, Pairing), enough: usize) -> Result<usize> {
+/// `enough` letters. Also returns what was cut off the reads that it continued with.
+fn longest_read(
+    (context, pairing): (&Context<'_>, Pairing),
+    enough: usize,
+) -> Result<(usize, TrimCounts)> {
     let paths = &context.request.inputs;
     let mut batch = ReadBatch::default();
     let longest_of = |batch: &ReadBatch| batch.reads().map(<[u8]>::len).max().unwrap_or(0);
@@ -193,11 +199,33 @@ fn longest_read((context, pairing): (&Context<'_>, Pairing), enough: usize) -> R
             longest = longest_of(&batch).max(longest);
         }
     }
+    let mut trimmed = TrimCounts::default();
     while longest < enough && all.next(&mut batch)? {
         longest = longest_of(&batch).max(longest);
+        trimmed.add(batch.trimmed());
         context.progress.advance(0)?;
     }
-    Ok(longest)
+    Ok((longest, trimmed))
+}
+
+/// Message about reads of which trimming leaves at most `longest` bases.
+fn cut_away(longest: usize, trimmed: &TrimCounts) -> String {
+    let TrimCounts { reads, adapters, poly_g, quality, .. } = trimmed;
+    let reasons = [("adapters", adapters), ("tails of G", poly_g), ("low quality", quality)];
+    let reasons: Vec<String> = reasons
+        .iter()
+        .filter(|(_, cut)| cut.reads > 0)
+        .map(|(reason, cut)| format!("{reason} off {}", cut.reads))
+        .collect();
+    let rest = match longest {
+        0 => format!("all {reads} reads were cut off whole"),
+        _ => format!("{longest} bases at most remain of each of {reads} reads"),
+    };
+    format!(
+        "{rest} by trimming ({}); give reads of at least {K_MIN} bases of the genome, or --trim \
+         none, which takes them as they are",
+        reasons.join(", ")
+    )
 }
 
 /// Returns what trimming would cut off the first reads of each file, or of each two whose reads are

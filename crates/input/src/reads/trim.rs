@@ -144,6 +144,11 @@ impl TrimCounts {
         *self = Self::of(std::array::from_fn(|index| numbers[index].saturating_add(added[index])));
     }
 
+    /// Returns the letters that were cut off.
+    pub fn cut_letters(&self) -> u64 {
+        self.adapters.letters + self.poly_g.letters + self.quality.letters
+    }
+
     /// Adds a read of `letters` letters that was cut to these lengths in turn: before its adapter,
     /// its tail of G, its tail of low quality.
     pub fn add_read(&mut self, letters: usize, lengths: [usize; 3], kit: Option<usize>) {
