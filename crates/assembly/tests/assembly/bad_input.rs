@@ -109,3 +109,26 @@ fn proteins_are_named_before_their_length_is() {
             .ends_with("reads have 8 bases; give reads of at least 15 bases, the smallest k")
     );
 }
+
+#[test]
+fn reads_that_trimming_empties_are_counted_with_a_remedy() {
+    let poor = "@r\nACGTACGTACGTACGTACGT\n+\n!!!!!!!!!!!!!!!!!!!!\n".repeat(3);
+    let error = run(poor.as_bytes(), None, 64 << 20).unwrap_err();
+    assert_eq!(
+        error.sentence(),
+        "all 3 reads were cut off whole by trimming (low quality off 3); give reads of at least \
+         15 bases of the genome, or --trim none, which takes them as they are"
+    );
+    let short = "@s\nACGTACGTACGTACGTACGT\n+\nIIIIIIIIII!!!!!!!!!!\n";
+    let error = run([poor.as_str(), short].concat().as_bytes(), None, 64 << 20).unwrap_err();
+    let expected = "13 bases at most remain of each of 4 reads by trimming (low quality off 4);";
+    assert!(error.sentence().starts_with(expected), "{}", error.sentence());
+}
+
+#[test]
+fn a_record_of_fasta_among_those_of_fastq_is_named() {
+    let error = run(b"@r\nACGT\n+\nIIII\n>s\nACGT\n>t\nACGT\n", None, 64 << 20).unwrap_err();
+    let expected = "record 2, line 5: a record of FASTA among those of FASTQ; give each format in \
+                    files of its own";
+    assert!(error.message().ends_with(expected), "{}", error.message());
+}

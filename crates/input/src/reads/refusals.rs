@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cuesta_core::{Error, Result};
 use needletail::errors::{ParseError, ParseErrorKind};
+use needletail::parser::Format;
 
 use super::mates::Pair;
 use super::{OPERATION, text};
@@ -75,6 +76,11 @@ fn is_cut(path: &Path, message: &str) -> bool {
     last != b'\n' && lengths(message).is_some_and(|(bases, qualities)| qualities < bases)
 }
 
+/// Whether a record among those of FASTQ is one of FASTA. The parser's message has its first byte.
+fn is_mixed(error: &ParseError) -> bool {
+    error.format == Some(Format::Fastq) && error.msg.ends_with("found '>")
+}
+
 /// Message about a record within which a file ends. The records before it are not used either: an
 /// assembly of a part of the reads would look like one of all.
 fn cut(place: &RecordPlace<'_>) -> String {
@@ -95,6 +101,10 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
         ParseErrorKind::Io => format!("cannot be read: {}; obtain it again", error.msg),
         ParseErrorKind::UnknownFormat => {
             "is neither FASTQ nor FASTA; give reads in one of them".to_owned()
+        }
+        ParseErrorKind::InvalidStart if is_mixed(error) => {
+            "a record of FASTA among those of FASTQ; give each format in files of its own"
+                .to_owned()
         }
         ParseErrorKind::InvalidStart => {
             "a record begins with neither @ nor >; blank lines and other text are not read there, \

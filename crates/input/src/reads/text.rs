@@ -187,6 +187,9 @@ pub(super) fn other_form(start: &[u8]) -> Option<&'static str> {
     if start.starts_with(b"PK\x03\x04") {
         return Some("is a ZIP archive; unpack it with `unzip FILE`");
     }
+    if start.get(257..262) == Some(b"ustar") {
+        return Some("is an archive of tar; unpack it with `tar -xf FILE`");
+    }
     if start.starts_with(b"\x1f\x8b") {
         return Some("is packed by gzip once more inside; give what `gzip -dc FILE` writes");
     }
@@ -267,6 +270,18 @@ mod tests {
         for text in ["@a\n+\n@b\nAC\nGT\n+\nII\nII\n", "@a\n\n+\n\n@b\nAC\nGT\n+\nIIII\n"] {
             assert_eq!(all(text.as_bytes()).0, b"@a\n\n+\n\n@b\nACGT\n+\nIIII\n");
         }
+    }
+
+    #[test]
+    fn an_archive_of_tar_is_named() {
+        let mut header = b"reads.fq".to_vec();
+        header.resize(512, 0);
+        assert_eq!(other_form(&header), None);
+        header[257..262].copy_from_slice(b"ustar");
+        assert_eq!(
+            other_form(&header),
+            Some("is an archive of tar; unpack it with `tar -xf FILE`")
+        );
     }
 
     #[test]
