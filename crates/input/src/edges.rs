@@ -204,9 +204,13 @@ fn numbers_of(names: &GeneNames) -> Result<HashMap<&str, u32>> {
 fn name_of(field: &[u8]) -> std::result::Result<String, String> {
     let name = fields::unquoted(field.trim_ascii()).ok_or_else(|| no_utf8(field))?;
     match name.is_empty() {
-        true => Err("has an empty name".to_owned()),
+        true => Err("has an empty name; name both genes, or leave the line out".to_owned()),
         false => names::check(&name).map(|()| name),
     }
+}
+
+fn no_score(field: &[u8]) -> String {
+    format!("has {}, which is no score; write a number, or leave the line out", shown(field))
 }
 
 /// The score of a field, and whether it is rounded to millionths.
@@ -216,14 +220,17 @@ fn score_of(field: &[u8], form: &EdgesForm) -> std::result::Result<(Micro, bool)
         return Ok((fixed::NAN, false));
     }
     let score = fields::number(bare, form.decimal).filter(|score| score.is_finite());
-    let score = score.ok_or_else(|| format!("has {}, which is no score", shown(field)))?;
+    let score = score.ok_or_else(|| no_score(field))?;
     let score = score / f64::from(form.scale);
     form.check_score(score, field)?;
     if score.abs() > SCORE_MAX {
-        return Err(format!("has the score {}, give at most {SCORE_MAX}", shown(field)));
+        return Err(format!(
+            "has the score {}, give at most {SCORE_MAX}, such as by dividing all scores",
+            shown(field)
+        ));
     }
     let micro = fixed::from_f64(score);
-    let micro = micro.ok_or_else(|| format!("has {}, which is no score", shown(field)))?;
+    let micro = micro.ok_or_else(|| no_score(field))?;
     Ok((micro, f64::from(micro) / MILLION != score))
 }
 

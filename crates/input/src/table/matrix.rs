@@ -172,7 +172,10 @@ impl Recognition<'_> {
         }
         let has_header = self.has_header(&first, short, signs)?;
         if !has_header && first.len() < 2 {
-            return Err(FormError::line(&self.table[0], "has a gene without values"));
+            return Err(FormError::line(
+                &self.table[0],
+                "has a gene without values; add them, or name another --delimiter",
+            ));
         }
         if has_header && self.table.len() < 2 {
             let what = "is the only one, expected a line a gene after it";
@@ -180,7 +183,10 @@ impl Recognition<'_> {
         }
         let names = if has_header && short { &first[..] } else { &first[1..] };
         if names.is_empty() {
-            return Err(FormError::line(&self.table[0], "names no samples"));
+            return Err(FormError::line(
+                &self.table[0],
+                "names no samples; add their names, or name another --delimiter",
+            ));
         }
         let width = names.len() + 1;
         let labels = if has_header { fit::labels(&first, width) } else { Vec::new() };

@@ -158,7 +158,7 @@ pub fn declared(
     }
     let rows_from = 1 + about_samples;
     if samples == 0 {
-        return Err(FormError::line(header, "names no samples"));
+        return Err(FormError::line(header, "names no samples; add their names"));
     }
     let Some(&begins_at) = ends.get(about_samples).filter(|_| table.len() > rows_from) else {
         return Err(match above.kind {
