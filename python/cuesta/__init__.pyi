@@ -151,7 +151,8 @@ def run(
         With profile paper: most edits between sides of a bubble, as a fraction of the longer. From
         0 to 1. None: 0.1.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -241,7 +242,8 @@ def run(
     max_missing
         Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -353,7 +355,8 @@ def run(
         Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
         numbers.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -428,7 +431,8 @@ def run(
     keep
         What separate stages keep: nothing (lazy), or all blocks, each stage timed on its own.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -512,7 +516,8 @@ def run(
     max_missing
         Keep rows with at most this many missing samples. From 0 to 1048576 samples. None: no limit.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -584,7 +589,8 @@ def run(
     min_pixels
         Objects with fewer pixels do not count. From 1 to 536870912 pixels.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -650,7 +656,8 @@ def run(
     skip_bytes
         Leave out so much between two requests. From 0 to 1.09951163e+12 bytes.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -742,7 +749,8 @@ def run(
         File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
         pair matrix. None: the names beside the input, if any.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -836,7 +844,8 @@ def run(
         Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
         numbers.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -901,7 +910,8 @@ def run(
         line, an expression matrix or a pair matrix. From 2 to 16777215 genes. None: the largest
         gene of a row, and the names beside the input, if any.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -1039,7 +1049,8 @@ def run(
         Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
         numbers.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -1121,7 +1132,8 @@ def run(
         File that names the genes: genes.tsv, a list with a name a line, an expression matrix or a
         pair matrix. None: the names beside the input, if any.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -1181,7 +1193,8 @@ def run(
     inputs
         Files of 100-byte records, or folders of them, taken in the order given.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory
@@ -1296,7 +1309,8 @@ def run(
         Columns to read, by name or number from 1, such as x,y or 2-5,7. None: all that hold
         numbers.
     engine
-        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array.
+        Engine to run on: native, spark, spark-scala, mpi, dask, hadoop, array; one that does not
+        run this workload says so.
     threads
         Cores to use. None: all this process may use.
     memory

@@ -67,7 +67,10 @@ def _engine_option(name: str, default: str, text: str) -> Option:
     )  # fmt: skip
 
 
-ONE_ENGINE = _engine_option("engine", "native", f"Engine to run on: {', '.join(ENGINE_NAMES)}.")
+ONE_ENGINE = _engine_option(
+    "engine", "native",
+    f"Engine to run on: {', '.join(ENGINE_NAMES)}; one that does not run this workload says so.",
+)  # fmt: skip
 SEVERAL_ENGINES = _engine_option(
     "engines", "native,spark,array", "Engines, separated by commas."
 )  # fmt: skip

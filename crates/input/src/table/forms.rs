@@ -85,7 +85,7 @@ pub const TWO_READINGS: [InputForm; 15] = [
     ),
     form(
         POINTS,
-        "a first column (`id`, `cell`, no name) that counts lines: an index, or a coordinate",
+        "a first column that counts lines, named such as `id`, or beside fractions: index or not",
         "`--columns 2-`",
     ),
     form(

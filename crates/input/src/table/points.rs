@@ -31,10 +31,8 @@ const COUNTER_LABELS: [&str; 18] = [
 ];
 /// Dialect of one number a line with a decimal comma.
 const ALONE_COMMA: Dialect = Dialect { delimiter: NONE, decimal: b',' };
-/// Rows from which on a column of consecutive numbers may be an index, beside fractions.
+/// Rows from which on a column of consecutive numbers may be an index.
 const COUNTED_ROWS: usize = 5;
-/// Rows from which on it may be one beside whole numbers.
-const COUNTED_ROWS_OF_INTEGERS: usize = 10;
 
 /// Layout of points.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -357,11 +355,7 @@ impl Recognition<'_> {
         }
         let has_fraction =
             |row: &Vec<&[u8]>| row[1..].iter().any(|field| field.contains(&fit.signs.decimal));
-        let least = match all.rows.iter().any(has_fraction) {
-            true => COUNTED_ROWS,
-            false => COUNTED_ROWS_OF_INTEGERS,
-        };
-        all.rows.len() >= least && counts_rows(&all, 0)
+        all.rows.len() >= COUNTED_ROWS && counts_rows(&all, 0) && all.rows.iter().any(has_fraction)
     }
 }
 
