@@ -160,7 +160,7 @@ fn matched_of_line(line: &[u8]) -> Option<Option<MatchedPair>> {
     if next()? != "both" {
         return Some(None);
     }
-    let [a, b] = [next()?, next()?].map(|score| micro_of(score));
+    let [a, b] = [next()?, next()?].map(micro_of);
     let scores = [a?, b?];
     Some(Some(MatchedPair { key, scores, samples: Default::default(), z: 0 }))
 }
