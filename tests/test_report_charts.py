@@ -74,3 +74,5 @@ def test_figures_of_an_answer_come_with_their_data(answer: Path, tmp_path: Path)
     assert call(["report", str(answer), "-o", str(page)]) == 0
     names = charts.export(page, tmp_path / "charts", [folder])
     assert {"figure_tree.svg", "figure_tree.csv", "figure_tree.pdf"} <= set(names)
+    several = charts.export(page, tmp_path / "several", [folder, folder])
+    assert {"answer-1-figure_tree.svg", "answer-2-figure_tree.svg"} <= set(several)

@@ -53,13 +53,17 @@ def check(folder: Path) -> None:
 def export(page: Path, folder: Path, answers: Sequence[Path] = ()) -> list[str]:
     """Write each chart of a page into the new `folder`, all or none; return the names of the files.
 
-    Figures that are files of `answers` are written too, with their data. PDF needs the package
-    typst; without it there are SVG and CSV.
+    Figures that are files of `answers` are written too, with their data; of several answers, with
+    the number of the answer. PDF needs the package typst; without it there are SVG and CSV.
 
     Errors: `InputError` where the page has no chart, or the folder exists.
     """
     charts = list(charts_of(page.read_text("utf-8")))
-    figures = [path for answer in answers for path in sorted(answer.glob("figure_*.svg"))]
+    figures = [
+        (path, f"answer-{number}-{path.stem}" if len(answers) > 1 else path.stem)
+        for number, answer in enumerate(answers, start=1)
+        for path in sorted(answer.glob("figure_*.svg"))
+    ]
     if not charts and not figures:
         raise InputError(f"{page} has no chart; leave --charts out")
     check(folder)
@@ -70,8 +74,8 @@ def export(page: Path, folder: Path, answers: Sequence[Path] = ()) -> list[str]:
             complete.mkdir()
             for number, chart in enumerate(charts, start=1):
                 _write(chart, complete / f"{number:02}-{_slug(chart.title)}")
-            for figure in figures:
-                _copy(figure, complete)
+            for figure, name in figures:
+                _copy(figure, complete / name)
             names = sorted(path.name for path in complete.iterdir())
             removal.put_new(complete, folder)
     except OSError as error:
@@ -111,12 +115,11 @@ def _write(chart: Chart, base: Path) -> None:
     _make_pdf(picture)
 
 
-def _copy(figure: Path, folder: Path) -> None:
-    picture = folder / figure.name
+def _copy(figure: Path, base: Path) -> None:
     for path in (figure, figure.with_suffix(".csv")):
         if path.is_file():
-            (folder / path.name).write_bytes(path.read_bytes())
-    _make_pdf(picture)
+            base.with_suffix(path.suffix).write_bytes(path.read_bytes())
+    _make_pdf(base.with_suffix(".svg"))
 
 
 def _make_pdf(picture: Path) -> None:
