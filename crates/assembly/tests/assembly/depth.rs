@@ -3,13 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::engines::{Place, by_chance, by_ranks, files, resources};
+use crate::common::engines::{Place, assert_same_everywhere};
 use crate::common::turned;
 use cuesta_assembly::method::BuiltIn;
 use cuesta_core::job::Request;
 use cuesta_core::progress::Progress;
 use cuesta_core::random::Stream;
-use cuesta_runtime::rounds::Resources;
 use serde_json::{Value, json};
 
 const GENOME_BASES: usize = 6_000;
@@ -87,8 +86,7 @@ fn deep_reads_are_sampled_alike_everywhere_and_verified() {
         let inputs = written(place.folder.path(), (&pairs[..5000], in_turn), &pairs[5000..]);
         let layout = if in_turn { "interleaved" } else { "pairs" };
         let parameters = json!({ layout: true, "singles": 1, "trim": trim, "depth": DEPTH });
-        let of = |answer: &str| request(&place, answer, (&inputs, &parameters));
-        let native = of("native");
+        let native = request(&place, "native", (&inputs, &parameters));
         run(&native);
         assert!(is_verified(&native));
         let level = first_level(&native.output);
@@ -99,16 +97,7 @@ fn deep_reads_are_sampled_alike_everywhere_and_verified() {
         let bases = level["read_bases"].as_u64().unwrap();
         assert_eq!(sampled("taken") * READ_BASES as u64, bases);
         assert!(bases.abs_diff(DEPTH * sampled("genome")) < 4 * READ_BASES as u64);
-        let expected = files(&native.output);
-        let sequential = Request { threads: 1, ..of("sequential") };
-        run(&sequential);
-        let shares = |keeps| Resources { keeps, task_bytes: Some(9001), ..resources(3, 1 << 30) };
-        let (ranks, chance) = (of("ranks"), of("chance"));
-        by_ranks::<BuiltIn>(&ranks, shares(true)).unwrap();
-        by_chance::<BuiltIn>(&chance, shares(false), 5).unwrap();
-        for other in [sequential, ranks, chance] {
-            assert!(files(&other.output) == expected, "{}", other.output.display());
-        }
+        assert_same_everywhere::<BuiltIn>(&native);
         // A wrong number is noticed.
         let path = native.output.join("stats.json");
         let text = std::fs::read_to_string(&path).unwrap();

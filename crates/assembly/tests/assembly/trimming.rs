@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::engines::{Place, by_chance, by_ranks, files, resources};
+use crate::common::engines::{Place, assert_same_everywhere};
 use crate::common::turned;
 use cuesta_assembly::method::BuiltIn;
 use cuesta_assembly::verify::trimming::{QualityRead, trim};
@@ -14,7 +14,6 @@ use cuesta_input::reads::trim::{
     ADAPTER_MIN, ADAPTERS, MISMATCH_PART, POLY_G_MIN, POLY_G_OTHERS_MAX, ReadRecord, SEED_BASES,
     TrimCounts, trimmed,
 };
-use cuesta_runtime::rounds::Resources;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -255,20 +254,10 @@ fn trimmed_reads_give_the_same_answer_everywhere() {
         inputs.push(written(folder, "s", &rest, false).remove(0));
         let layout = if in_turn { "interleaved" } else { "pairs" };
         let parameters = json!({ layout: true, "singles": 1, "trim": "auto" });
-        let of = |answer: &str| request(&place, answer, (&inputs, &parameters));
-        let native = of("native");
+        let native = request(&place, "native", (&inputs, &parameters));
         cuesta_assembly::run::<BuiltIn>(&native, &Progress::default()).unwrap();
         assert!(is_verified(&native));
         assert!(trim_counts(&native.output)["adapters"]["reads"].as_u64() > Some(100));
-        let expected = files(&native.output);
-        let sequential = Request { threads: 1, ..of("sequential") };
-        cuesta_assembly::run::<BuiltIn>(&sequential, &Progress::default()).unwrap();
-        let shares = |keeps| Resources { keeps, task_bytes: Some(9001), ..resources(3, 1 << 30) };
-        let (ranks, chance) = (of("ranks"), of("chance"));
-        by_ranks::<BuiltIn>(&ranks, shares(true)).unwrap();
-        by_chance::<BuiltIn>(&chance, shares(false), 5).unwrap();
-        for other in [sequential, ranks, chance] {
-            assert!(files(&other.output) == expected, "{}", other.output.display());
-        }
+        assert_same_everywhere::<BuiltIn>(&native);
     }
 }

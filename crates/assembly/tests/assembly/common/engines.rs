@@ -112,6 +112,26 @@ pub fn by_ranks<M: Method>(request: &Request, resources: Resources) -> Result<Re
     ranks::run(lead::<M>(&leading, resources)?.as_mut(), &mut workers?)
 }
 
+/// Asserts that one thread, ranks that keep their parts and workers without state give the files of
+/// a native answer; their answers lie beside it.
+pub fn assert_same_everywhere<M: Method>(native: &Request) {
+    let of = |answer: &str| {
+        let output = native.output.with_file_name(answer);
+        std::fs::create_dir_all(&output).unwrap();
+        Request { output, ..native.clone() }
+    };
+    let sequential = Request { threads: 1, ..of("sequential") };
+    cuesta_assembly::run::<M>(&sequential, &Progress::default()).unwrap();
+    let shares = |keeps| Resources { keeps, task_bytes: Some(9001), ..resources(3, 1 << 30) };
+    let (ranks, chance) = (of("ranks"), of("chance"));
+    by_ranks::<M>(&ranks, shares(true)).unwrap();
+    by_chance::<M>(&chance, shares(false), 5).unwrap();
+    let expected = files(&native.output);
+    for other in [sequential, ranks, chance] {
+        assert!(files(&other.output) == expected, "{}", other.output.display());
+    }
+}
+
 pub fn resources(slots: usize, memory_bytes: u64) -> Resources {
     Resources { slots, memory_bytes, ..Resources::default() }
 }

@@ -1,54 +1,15 @@
-//! P-values of correlations, and the smallest correlation that a false discovery rate admits.
+//! The smallest correlation that a false discovery rate admits.
 //!
-//! Source: Benjamini and Hochberg 1995; Student's t of a correlation by the incomplete beta
-//! function, after Press et al., "Numerical Recipes", section 6.4.
+//! Source: Benjamini and Hochberg 1995.
 
 use std::collections::BTreeMap;
+
+use cuesta_core::statistics::student_p_value;
 
 /// Returns the two-sided p-value of a correlation over `samples`, by Student's t; 1 for fewer than
 /// three samples.
 pub fn p_value(correlation: f64, samples: usize) -> f64 {
-    if samples < 3 {
-        return 1.0;
-    }
-    let r = correlation.abs().min(1.0);
-    incomplete_beta((samples - 2) as f64 / 2.0, 0.5, (1.0 - r) * (1.0 + r))
-}
-
-/// Returns the regularised incomplete beta function.
-fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
-    if x <= 0.0 || x >= 1.0 {
-        return x.clamp(0.0, 1.0);
-    }
-    let log_beta = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
-    let front = libm::exp(log_beta + a * libm::log(x) + b * libm::log1p(-x));
-    if x < (a + 1.0) / (a + b + 2.0) {
-        front * continued_fraction(a, b, x) / a
-    } else {
-        1.0 - front * continued_fraction(b, a, 1.0 - x) / b
-    }
-}
-
-fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
-    const TINY: f64 = 1e-300;
-    let nonzero = |value: f64| if value.abs() < TINY { TINY } else { value };
-    let (mut c, mut d) = (1.0, 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0)));
-    let mut result = d;
-    for step in 1..500 {
-        let m = f64::from(step);
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
-        let before = result;
-        for part in [even, odd] {
-            d = 1.0 / nonzero(1.0 + part * d);
-            c = nonzero(1.0 + part / c);
-            result *= d * c;
-        }
-        if (result - before).abs() <= f64::EPSILON * result.abs() {
-            break;
-        }
-    }
-    result
+    if samples < 3 { 1.0 } else { student_p_value(correlation, samples) }
 }
 
 /// Number of pairs by samples and size of the correlation.
