@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::common::engines::{
     Place, by_chance, by_ranks, files, long_reads, pairs_with_errors, resources,
 };
-use crate::common::reads;
+use crate::common::{have_all_sizes, reads};
 use cuesta_assembly::method::BuiltIn;
 use cuesta_assembly::rounds::{lead, work};
 use cuesta_core::budget::Budget;
@@ -49,8 +49,7 @@ proptest! {
         share_bytes in 100u64..5000,
         seed in any::<u64>(),
     ) {
-        let first = parameters["kmer_sizes"].as_str().unwrap().split(',').next().unwrap();
-        prop_assume!(reads.iter().any(|read| read.len() >= first.parse().unwrap()));
+        prop_assume!(have_all_sizes(&reads, parameters["kmer_sizes"].as_str().unwrap()));
         let place = Place::new(&reads);
         let expected = place.native::<BuiltIn>(&parameters);
         let shares = Resources { task_bytes: Some(share_bytes), ..resources(slots, 1 << 30) };

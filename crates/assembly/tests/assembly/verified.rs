@@ -10,7 +10,7 @@ use cuesta_core::progress::Progress;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::{reads, write_reads};
+use crate::common::{have_all_sizes, reads, write_reads};
 
 fn request(folder: &Path, parameters: &Value, (threads, memory_bytes): (usize, u64)) -> Request {
     Request {
@@ -58,9 +58,7 @@ proptest! {
         ],
         resources in (1usize..4, prop_oneof![Just(1u64 << 30), Just(24 << 20)]),
     ) {
-        // A run refuses sizes that no read has.
-        let largest: usize = sizes.rsplit(',').next().unwrap().parse().unwrap();
-        prop_assume!(reads.iter().any(|read| read.len() >= largest));
+        prop_assume!(have_all_sizes(&reads, sizes));
         let folder = tempfile::tempdir().unwrap();
         write_reads(folder.path(), &reads);
         let parameters = json!({

@@ -26,6 +26,12 @@ pub fn write_reads(folder: &Path, reads: &[String]) {
     std::fs::write(folder.join("reads.fa"), text).unwrap();
 }
 
+/// Whether a read has all sizes of k-mers, given as for `-k`: a run refuses a size that no read has.
+pub fn have_all_sizes(reads: &[String], sizes: &str) -> bool {
+    let largest: usize = sizes.rsplit(',').next().unwrap().parse().unwrap();
+    reads.iter().any(|read| read.len() >= largest)
+}
+
 /// Draws reads of a small genome with repeats, of either strand, with some errors.
 pub fn reads() -> impl Strategy<Value = Vec<String>> {
     let genome = prop_oneof!["[ACGT]{60,400}", "(A|C|AC|ACGT){20,200}", "[AC]{60,300}"];
