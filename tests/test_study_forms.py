@@ -122,6 +122,16 @@ def test_a_claim_may_be_about_some_levels_alone() -> None:
     assert ruling["verdict"] == "holds", ruling["said"]
 
 
+def test_a_claim_about_a_level_that_was_not_run_has_no_verdict() -> None:
+    """A part of a study, as `--only size=small` runs it, ended in an internal error."""
+    study = result([TOOLS, SIZES], [claim(**FASTER, at=["large"], premise=[LARGE])], of_memory(3))
+    study["factors"][1] = factor("size", ["small"], [1])
+    study["cells"] = [cell for cell in study["cells"] if cell["levels"]["size"] == "small"]
+    assert judged(study)[0]["verdict"] == "undecided"
+    study["smoke"] = True
+    assert judged(study)[0]["verdict"] == "undecided"
+
+
 def test_counters_that_are_0_on_both_sides_were_not_counted() -> None:
     """Writes a second of both devices were 0, for nothing counted them: their ratio was 1."""
     keys = {**FASTER, "measure": "device writes/s"}

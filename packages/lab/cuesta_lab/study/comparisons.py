@@ -95,8 +95,12 @@ class Factors:
         )
 
     def complete(self, levels: Mapping[str, str]) -> dict[str, str]:
-        """Complete levels by those of factors with a single level."""
-        return {row["name"]: row["levels"][0]["name"] for row in self.rows} | dict(levels)
+        """Complete levels by those of factors with a single level.
+
+        A factor has none if a claim is about levels that were not run.
+        """
+        single = {row["name"]: row["levels"][0]["name"] for row in self.rows if row["levels"]}
+        return single | dict(levels)
 
     def samples(self, levels: Mapping[str, str], measure: str) -> list[float]:
         """Return the samples of a measure in the cell of these levels.
