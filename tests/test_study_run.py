@@ -78,6 +78,15 @@ def test_a_study_runs_and_continues(tmp_path: Path) -> None:
     result.raise_errors(outcomes)
 
 
+def test_warm_runs_come_before_the_measured_one_in_its_session(tmp_path: Path) -> None:
+    study = to_study(TINY.replace("\n[[factor]]", "warm_runs = 2\n\n[[factor]]", 1))
+    found, outcomes = run.run(replace(study, repeats=1), tmp_path / "out", MEANS, Silent())
+    result.raise_errors(outcomes)
+    record = json.loads((tmp_path / "out" / "runs" / "weak_two" / "1" / "run.json").read_text())
+    assert (record["session_runs"], record["repeats"], len(record["samples"])) == (2, 1, 1)
+    assert found["cells"][1]["measures"]["warm-runs"] == [2.0]
+
+
 class Notes(Silent):
     """Observer that stores its reports."""
 

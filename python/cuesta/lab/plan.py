@@ -28,8 +28,10 @@ class Plan:
         Whether an existing answer may be replaced.
     repeats
         Number of runs, 1 to `REPEATS_MAX`; the files of the last run are the answer.
+    warm_runs
+        Number of runs before these in the same session of the engine, which are not measured.
     cache
-        State of the page cache before each repeat, a `CACHE_` constant of `cuesta.lab.inputs`.
+        State of the page cache before each run, a `CACHE_` constant of `cuesta.lab.inputs`.
     scratch
         Folder for temporary files; next to the output when None.
     ceilings
@@ -54,6 +56,7 @@ class Plan:
     sample: str = ""
     overwrite: bool = False
     repeats: int = 1
+    warm_runs: int = 0
     cache: str = inputs.CACHE_AS_IS
     scratch: Path | None = None
     ceilings: Mapping[str, float] | None = None

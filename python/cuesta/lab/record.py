@@ -71,6 +71,7 @@ class Context:
     versions: Mapping[str, str]
     ceilings: Mapping[str, float] | None
     cache: str
+    warm_runs: int
     started: str
     command: tuple[str, ...]
     names: Names | None = None
@@ -151,6 +152,7 @@ def build(
         "stages": [asdict(stage) for stage in chosen.stages],
         "cache": context.cache,
         "repeats": len(samples),
+        **({"session_runs": context.warm_runs} if context.warm_runs else {}),
         "samples": [
             {**_counted(asdict(sample.usage)), "phases": _phase_rows(sample, context)}
             for sample in samples

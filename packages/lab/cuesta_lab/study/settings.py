@@ -37,6 +37,7 @@ class Settings:
     of the machine by name. `store_bytes` is the memory of a store over the inputs, None for no
     store; if it `holds` them, it has loaded as much of them as fits. `place` is the place of the
     inputs, by its name in `study run --remote`, or None for the place where they were made.
+    `warm_runs` come before the measured run in its session of the engine.
     `output` is the place of the answer, likewise, or None for the study's folder. With a `command`
     the workload and the engine are `COMMAND`.
     """
@@ -52,6 +53,7 @@ class Settings:
     cores: int = 1
     nodes: int = 1
     cache: str = CACHE_AS_IS
+    warm_runs: int = 0
     store_bytes: int | None = None
     holds: bool = False
     scratch: str | None = None
@@ -120,6 +122,7 @@ def settings(
         cores=_cores(merged.get("cores", ALL)),
         nodes=_count(merged, "nodes"),
         cache=CACHES[_choice(merged, "cache", CACHES, "warm")],
+        warm_runs=_integer("warm_runs", merged.get("warm_runs", 0)),
         store_bytes=None if merged.get("store", NONE) == NONE else _size(merged, "store"),
         holds=_holds(merged),
         scratch=_scratch(merged.get("scratch", "default")),

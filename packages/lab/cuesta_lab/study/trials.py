@@ -139,6 +139,7 @@ def run(
             output=written,
             overwrite=written.exists(),
             cache=cache,
+            warm_runs=settings.warm_runs,
             scratch=scratch,
             ceilings=ceilings.load(trial.threads),
         )

@@ -66,8 +66,12 @@ def execute(prepared: Prepared) -> Executed:
 
 
 def _repeats(prepared: Prepared) -> tuple[tuple[Sample, ...], AnswerFiles]:
-    """Make all measured runs; return them and the files of the last one, not yet final."""
+    """Make all runs; return the measured ones and the files of the last one, not yet final."""
     plan, folder = prepared.request.plan, prepared.folder
+    for number in range(1, plan.warm_runs + 1):
+        prepared.request.observer.stage(f"warm run {number} of {plan.warm_runs}")
+        folder.empty()
+        _repeat(prepared)
     samples: list[Sample] = []
     for number in range(1, plan.repeats + 1):
         stage = "running" if plan.repeats == 1 else f"run {number} of {plan.repeats}"

@@ -137,6 +137,7 @@ def _context(trial: Trial, plan: Plan) -> Context:
         versions={"cuesta": __version__, "python": ".".join(map(str, sys.version_info[:3]))},
         ceilings=plan.ceilings,
         cache=plan.cache,
+        warm_runs=plan.warm_runs,
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(plan.now)),
         command=plan.command,
         sample=plan.sample_name,
