@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assemblykit import assemble, drawn, fault, reads_of, record, turned, write_fastq
+from assemblykit import assemble, contigs, drawn, fault, reads_of, record, turned, write_fastq
 from cuesta.cli.app import call
 
 CIRCLES = {drawn(60_000, 1): 30, drawn(8_000, 2): 90}
@@ -38,13 +38,11 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def depths(answer: Path) -> list[tuple[str, float]]:
     """Return bases and depth of each contig; the graph must have the same."""
-    contigs = re.findall(
-        r">\S+ length=\d+ depth=(\S+).*\n(\w+)", (answer / "contigs.fa").read_text()
-    )
+    heads = re.findall(r">\S+ length=\d+ depth=(\S+).*\n(\w+)", (answer / "contigs.fa").read_text())
     graph = re.findall(
         r"\t(\w+)\tLN:i:\d+\tKC:i:\d+\tDP:f:(\S+)", (answer / "graph.gfa").read_text()
     )
-    with_depths = [(bases, depth) for depth, bases in contigs]
+    with_depths = [(bases, depth) for depth, bases in heads]
     assert set(with_depths) <= set(graph)
     return [(bases, float(depth)) for bases, depth in with_depths]
 
@@ -90,3 +88,21 @@ def test_a_changed_depth_is_not_verified(tmp_path: Path, name: str) -> None:
     (answer / name).write_text(changed)
     assert fault(answer, tmp_path / "scratch") == f"{name} is not what the reads give"
     assert call(["verify", str(answer)]) == 1
+
+
+def test_very_deep_reads_with_errors_give_one_contig(tmp_path: Path) -> None:
+    """An amplicon came out in pieces: its errors, each seen dozens of times, were continued at each
+    size of k-mers, and so remained.
+    """
+    amplicon, chance = drawn(1000, 13), random.Random(5)
+    reads = []
+    for start in (chance.randrange(901) for _ in range(80_000)):
+        read = list(amplicon[start : start + 100])
+        for _ in range(chance.choice((0, 0, 0, 0, 1, 1, 1, 2))):
+            read[chance.randrange(100)] = chance.choice("ACGT")
+        reads.append("".join(read))
+    answer = assemble([write_fastq(tmp_path / "r.fq", reads)], tmp_path / "a")
+    (contig,) = contigs(answer)
+    assert len(contig) > 950
+    assert contig in amplicon or turned(contig) in amplicon
+    record(answer)

@@ -49,6 +49,9 @@ pub struct Rules {
     pub real_min: usize,
 }
 
+/// Ratio of coverages above which even a path that is real by its depth may be an error.
+pub(crate) const OVERWHELMING: f64 = 25.0;
+
 /// Least coverage of a path that is real by its depth: of a genome that was read thinly, errors are
 /// as deep as a part of the mean.
 const REAL_MIN: f64 = 3.0;
@@ -68,7 +71,7 @@ impl Rules {
             is_even: true,
             real: 0.4,
             copies: 1.5,
-            overwhelming: 25.0,
+            overwhelming: OVERWHELMING,
             real_min: 0,
         }
     }

@@ -1,6 +1,8 @@
 //! Contigs continued over their ends, as far as the graph leaves no choice. Few reads have all of
 //! the longer k-mers where contigs meet. Without continuations, branches that lack one would vanish
-//! at the next size, and what remains would be joined as if there had never been a choice.
+//! at the next size, and what remains would be joined as if there had never been a choice. Of very
+//! deep reads, errors are many, and would remain at all sizes: paths that are far less deep than
+//! the mean are not continued.
 
 use cuesta_core::Result;
 
@@ -8,7 +10,7 @@ use super::{SolidFacts, SolidKind, SolidSequences};
 use crate::kernel::glue::End;
 use crate::kernel::kmer::Base;
 use crate::kernel::sequences::reverse_complement;
-use crate::kernel::simplify::PathGraph;
+use crate::kernel::simplify::{OVERWHELMING, PathGraph};
 
 /// Adds the continuations of all paths over their ends, for k-mers of `next` bases. A long path is
 /// represented by its bases next to the end.
@@ -21,6 +23,10 @@ pub(super) fn add(
     solid: &mut SolidSequences<'_>,
 ) -> Result<()> {
     let shared = next - 1;
+    let mean = graph.mean_coverage();
+    let is_continued = |path: usize| {
+        !graph.paths.facts(path).circular && OVERWHELMING * graph.coverage(path) >= mean
+    };
     let mut add = |parts: [&[Base]; 3]| {
         if parts.iter().map(|part| part.len()).sum::<usize>() < next {
             return Ok(());
@@ -28,7 +34,7 @@ pub(super) fn add(
         let facts = SolidFacts { weight: 0, kind: SolidKind::Continuation };
         solid.push(facts, |all| parts.iter().for_each(|part| all.extend_from_slice(part)))
     };
-    for path in (0..graph.paths.len()).filter(|&path| !graph.paths.facts(path).circular) {
+    for path in (0..graph.paths.len()).filter(|&path| is_continued(path)) {
         let codes = graph.paths.codes(path);
         let after = |end: End| following(graph, end, next - graph.k);
         let (before, after) = (after(2 * path as End), after(2 * path as End + 1));

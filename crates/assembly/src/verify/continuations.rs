@@ -10,6 +10,7 @@ use super::files::{Compared, put_letters};
 use super::links::{End, opposite, sequence};
 use super::paths::{JoinedPath, Paths, turned};
 use crate::kernel::kmer::Base;
+use crate::kernel::simplify::OVERWHELMING;
 use crate::pairs::SolidKind;
 
 /// Successors of the ends that have exactly one.
@@ -17,6 +18,8 @@ pub struct Continuations<'c, 'p, 'a> {
     paths: &'c Paths<'p, 'a>,
     k: usize,
     next: usize,
+    /// Mean depth of all paths.
+    mean: f64,
     /// End that is entered after an end; `None` where there are several.
     successors: HashMap<End, Option<End>>,
 }
@@ -38,12 +41,14 @@ impl<'c, 'p, 'a> Continuations<'c, 'p, 'a> {
             }
             Ok(())
         })?;
-        Ok(Self { paths, k, next, successors })
+        Ok(Self { paths, k, next, mean: paths.mean_coverage(), successors })
     }
 
     /// Returns the continued sequences of a path.
     pub fn of(&self, path: usize) -> Vec<Vec<Base>> {
-        if self.paths.all[path].is_circle() {
+        let facts = &self.paths.all[path];
+        let depth = facts.count_sum as f64 / facts.kmers() as f64;
+        if facts.is_circle() || OVERWHELMING * depth < self.mean {
             return Vec::new();
         }
         let codes = self.paths.spelled(path);

@@ -187,7 +187,8 @@ impl<'p, 'a> Paths<'p, 'a> {
         path.kmers() + self.k as u64 - 1
     }
 
-    fn mean_coverage(&self) -> f64 {
+    /// Returns the mean count of the k-mers of all paths.
+    pub fn mean_coverage(&self) -> f64 {
         let sum: u64 = self.all.iter().map(|path| path.count_sum).sum();
         let kmers: u64 = self.all.iter().map(|path| path.kmers()).sum();
         sum as f64 / kmers.max(1) as f64
