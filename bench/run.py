@@ -1,12 +1,14 @@
 """Run benches: every contestant in turn in one run, answers held equal, every sample kept.
 
     python bench/run.py [--smoke] [--repeats N] [--without PEER]... [--results DIR] [NAME...]
+    python bench/run.py assembly_quality [--only PART,...] [--peers PEER,...]
     python bench/run.py --tables
 
 Without names it runs all of them. Writes `bench/results/NAME.json`, the tables of `bench/README.md`
 and the one of `README.md`; `--tables` writes these alone, of the results that are there. With
-`--smoke`, seconds each, to see that the benches work, or with `--results`, the records go elsewhere
-and the tables stay as they are. The data is kept in `$CUESTA_BENCH_DATA` or `bench/data`.
+`--smoke`, seconds each, to see that the benches work, with `--only` or `--peers`, a part of a
+bench, or with `--results`, the records go elsewhere and the tables stay as they are. The data is
+kept in `$CUESTA_BENCH_DATA` or `bench/data`.
 """
 
 from __future__ import annotations
@@ -95,9 +97,16 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--smoke", action="store_true", help="a size of seconds")
     made.add_argument("--repeats", type=int, help=f"{REPEATS_REAL}; with --smoke {REPEATS_SMOKE}")
     made.add_argument("--without", action="append", default=[], metavar="PEER", help="e.g. spark")
+    made.add_argument("--only", type=names, metavar="PART,...", help="parts, e.g. ecoli,batch")
+    made.add_argument("--peers", type=names, metavar="PEER,...", help="e.g. skesa,megahit or none")
     made.add_argument("--tables", action="store_true", help="write the tables anew, run nothing")
     made.add_argument("--results", type=Path, metavar="DIR", help="instead of bench/results")
     return made
+
+
+def names(text: str) -> frozenset[str]:
+    """Names between commas."""
+    return frozenset(name.strip() for name in text.split(","))
 
 
 def alone(words: Sequence[str]) -> bool:
@@ -112,6 +121,8 @@ def size_of(options: argparse.Namespace) -> Size:
         repeats=options.repeats or (REPEATS_SMOKE if options.smoke else REPEATS_REAL),
         folder=Path(os.environ.get("CUESTA_BENCH_DATA") or HERE / "data").resolve(),
         without=frozenset(options.without),
+        only=options.only or frozenset(),
+        peers=options.peers,
     )
 
 
@@ -132,7 +143,8 @@ def run_bench(name: str, size: Size, elsewhere: Path | None) -> bool:
     except Exception:
         print(f"bench {name}: {traceback.format_exc()}", file=sys.stderr)
         return False
-    elsewhere = elsewhere or (size.folder / "smoke" if size.smoke else None)
+    if elsewhere is None and (size.smoke or size.is_partial):
+        elsewhere = size.folder / ("smoke" if size.smoke else "partial")
     results.write(record, (elsewhere or RESULTS) / f"{name}.json")
     print("\n".join([*table.bars([record]), "", *table.everybody(record), ""]), flush=True)
     if elsewhere is None:

@@ -170,6 +170,28 @@ class Quality:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A figure that the bench has judged itself.
+
+    Attributes
+    ----------
+    figure
+        None where something is missing for it, as `why` says; it is neither met nor missed then.
+    met
+        None for a figure that is just shown.
+    figures
+        Figures to compare it with, by name.
+    """
+
+    ours: str
+    text: str
+    figure: float | None
+    met: bool | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PredictionError:
     """The median relative error of all predictions of a case is `at_most` this; None: shown."""
 
@@ -187,7 +209,9 @@ class PredictionShare:
 
 INSIDE, REFUSED = "inside", "refused"
 
-Bar = Ratio | MemoryLimit | TimeLimit | Share | Quality | PredictionError | PredictionShare
+Bar = (
+    Ratio | MemoryLimit | TimeLimit | Share | Quality | Verdict | PredictionError | PredictionShare
+)
 
 
 def same_digest(answer: Answer, other: Answer) -> str | None:

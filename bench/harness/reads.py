@@ -26,6 +26,7 @@ PLASMIDS = Path("/usr/share/unicycler-data/sample_data")
 READ_BASES = 100
 DEPTH = 50
 ERRORS = 0.005
+QUALITY = ord("I")
 SMOKE_BASES = 60_000
 REAL_BASES = 5_000_000
 SHUFFLE_PARTS = 32
@@ -191,12 +192,12 @@ def _draw(made: ReadPairs, genome: Any, chance: np.random.Generator, depth: int)
             for file, bases in zip((file_1, file_2), pair_bases, strict=True):
                 wrong = chance.random(bases.shape) < ERRORS
                 drawn = chance.integers(0, 4, bases.shape, dtype=np.uint8)
-                file.write(_fastq(first, letters[np.where(wrong, drawn, bases)]))
+                file.write(fastq(first, letters[np.where(wrong, drawn, bases)]))
     for path, final in zip(partial, made.files, strict=True):
         path.rename(final)
 
 
-def _fastq(first: int, reads: Any) -> bytes:
+def fastq(first: int, reads: Any, qualities: Any = QUALITY) -> bytes:
     """Records of reads of one length, numbered from `first` on with ten digits each."""
     count, length = reads.shape
     names = np.char.zfill((np.arange(count) + first).astype("S10"), 10)
@@ -204,5 +205,6 @@ def _fastq(first: int, reads: Any) -> bytes:
     table = np.tile(np.frombuffer(record, dtype=np.uint8), (count, 1))
     table[:, 2:12] = names.view(np.uint8).reshape(count, 10)
     table[:, 13 : 13 + length] = reads
+    table[:, 16 + length : 16 + 2 * length] = qualities
     written: bytes = table.tobytes()
     return written

@@ -23,6 +23,7 @@ from harness.model import (
     Ratio,
     Share,
     TimeLimit,
+    Verdict,
 )
 from harness.shares import wilson
 from harness.size import Size
@@ -131,6 +132,8 @@ def _bar(measured: Measured, bar: Bar) -> Json:
         return _share(bar, measured)
     if isinstance(bar, Quality):
         return _quality(bar, measured)
+    if isinstance(bar, Verdict):
+        return _verdict(bar)
     if isinstance(bar, (PredictionError, PredictionShare)):
         return predictions.figure(bar, measured)
     if not isinstance(bar, Ratio):
@@ -195,6 +198,14 @@ def _quality(bar: Quality, measured: Measured) -> Json:
         figures[name] = samples[-1].figures[bar.name]
     ours = figures.pop(bar.ours)
     return row | {"figure": ours, "beside": figures, "met": bar.holds(ours, list(figures.values()))}
+
+
+def _verdict(bar: Verdict) -> Json:
+    row: Json = {"ours": bar.ours, "text": bar.text}
+    if bar.figure is None:
+        return row | {"figure": None, "why": bar.why, "met": None}
+    figures = {name: round(figure, 4) for name, figure in bar.figures.items()}
+    return row | {"figure": round(bar.figure, 4), "beside": figures, "met": bar.met}
 
 
 def _limit(bar: MemoryLimit | TimeLimit, measured: Measured) -> Json:

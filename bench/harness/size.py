@@ -23,12 +23,18 @@ class Size:
         Folder of data between runs, and of answers during one.
     without
         Peers that are left out, e.g. `spark`.
+    only
+        Parts of a bench that run, by name; empty for all.
+    peers
+        Peers that take part; None for all.
     """
 
     smoke: bool
     repeats: int
     folder: Path
     without: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
+    peers: frozenset[str] | None = None
 
     def pick(self, smoke: T, real: T) -> T:
         """The value for this size."""
@@ -36,4 +42,15 @@ class Size:
 
     def left_out(self, peer: str) -> str | None:
         """Why `peer` does not take part, or None."""
+        if self.peers is not None and peer not in self.peers:
+            return "not one of --peers"
         return f"left out with --without {peer}" if peer in self.without else None
+
+    def takes(self, *names: str) -> bool:
+        """Whether a part of the bench runs that has one of these names."""
+        return not self.only or any(name in self.only for name in names)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a part of the bench or of the peers does not run."""
+        return bool(self.only) or self.peers is not None

@@ -86,7 +86,28 @@ def everybody(record: Json) -> list[str]:
             rows.append(row(cells))
         for name, why in case["absent"].items():
             rows.append(row([case["name"], name, "not measured", "", "", "", why]))
-    return [*rows, *_circumstances(record)]
+    return [*rows, *_figures(record), *_circumstances(record)]
+
+
+def _figures(record: Json) -> list[str]:
+    """A table of the answers' quality, a row for each kind of answer; empty where none is judged.
+
+    A figure's name is its kind and its measure: `contigs NGA50`.
+    """
+    rows: dict[tuple[str, str, str], dict[str, float]] = {}
+    for case in record["cases"]:
+        for contestant in case["contestants"]:
+            for name, figure in contestant.get("figures", {}).items():
+                kind, _, measure = name.partition(" ")
+                rows.setdefault((case["name"], kind, contestant["name"]), {})[measure] = figure
+    if not rows:
+        return []
+    measures = list(dict.fromkeys(measure for figures in rows.values() for measure in figures))
+    lines = ["", row(["case", "of", "who", *measures]), "|" + "---|" * (3 + len(measures))]
+    for names, figures in sorted(rows.items(), key=lambda item: item[0][:2]):
+        cells = (figures.get(measure) for measure in measures)
+        lines.append(row([*names, *("" if cell is None else f"{cell:,.10g}" for cell in cells)]))
+    return lines
 
 
 def _circumstances(record: Json) -> list[str]:

@@ -16,6 +16,9 @@ PACKAGES = {
     "minia": "Debian's minia",
     "megahit": "Debian's megahit",
     "spades.py": "Debian's spades",
+    "skesa": "Debian's skesa",
+    "shovill": "Debian's shovill",
+    "fastp": "Debian's fastp",
     "cuttlefish": "the crate cuttlefish-rs-cli",
     "quast.py": "quast of PyPI",
 }
@@ -74,9 +77,3 @@ def megahit(reads: ReadPairs, folder: Path, *, pairs: bool) -> Sample:
     pair_words: list[str | Path] = ["-1", reads.first, "-2", reads.second]
     both = pair_words if pairs else ["-r", f"{reads.first},{reads.second}"]
     return run(["megahit", *both, "-t", str(THREADS), "-o", folder / "out"])
-
-
-def spades(reads: ReadPairs, folder: Path) -> Sample:
-    """Contigs and scaffolds: `folder/out/contigs.fasta` and `folder/out/scaffolds.fasta`."""
-    pair_words = ["-1", reads.first, "-2", reads.second]
-    return run(["spades.py", "--isolate", *pair_words, "-t", THREADS, "-o", folder / "out"])
