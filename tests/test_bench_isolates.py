@@ -14,8 +14,9 @@ import pytest
 from benches import assembly_quality
 from benches.assemble_command import CUESTA
 from benches.assembly_bars import COLUMNS, CONTIGS, PEERS, SCAFFOLDS, Judged, isolates, notes
+from benches.assembly_circles import circles
 from harness import library, results, table
-from harness.genomes import SMOKE, Genome
+from harness.genomes import LETTERS, SMOKE, Genome, Replicon, write_fasta
 from harness.library import ADAPTERS, Library
 from harness.measure import measure
 from harness.model import Case, Verdict
@@ -57,7 +58,9 @@ def test_reads_run_across_origins_and_into_adapters(size: Size) -> None:
         assert 0.03 < len(ends) / len(pairs) < 0.1
 
 
-def test_equal_seeds_draw_equal_reads_and_others_do_not(size: Size, tmp_path: Path) -> None:
+def test_equal_seeds_draw_equal_reads_and_different_seeds_different_ones(
+    size: Size, tmp_path: Path
+) -> None:
     made = Library(genome=SMOKE[1], read_bases=150, depth=5)
     elsewhere = replace(size, folder=tmp_path / "elsewhere")
     elsewhere.folder.mkdir()
@@ -70,7 +73,7 @@ def test_equal_seeds_draw_equal_reads_and_others_do_not(size: Size, tmp_path: Pa
     assert reads.first.read_bytes() != other.first.read_bytes()
 
 
-def test_a_base_is_wrong_as_often_as_its_quality_says() -> None:
+def test_errors_are_as_frequent_as_their_qualities() -> None:
     chance = np.random.default_rng(3)
     codes = np.zeros((20_000, 101), dtype=np.uint8)
     qualities = np.full((2, 1, 100), 20, dtype=np.uint8)
@@ -88,9 +91,9 @@ def test_an_assembly_is_made_once_for_the_same_reads_version_and_command(tmp_pat
     program = Assembler(name="copies", commands=commands, contigs="contigs.fa")
     made = tmp_path / "made"
     assert not cached.is_made(program, reads, made)
-    one = cached.assembled(program, reads, made)
-    assert (one.folder / "contigs.fa").read_bytes() == first.read_bytes()
-    assert one == cached.assembled(program, reads, made)
+    assembly = cached.assembled(program, reads, made)
+    assert (assembly.folder / "contigs.fa").read_bytes() == first.read_bytes()
+    assert assembly == cached.assembled(program, reads, made)
     longer = replace(program, commands=(*commands, "true {first}"))
     assert not cached.is_made(longer, reads, made)
     first.write_text("@a\nACGA\n+\nIIII\n")
@@ -171,6 +174,46 @@ def test_mismatches_are_weighted_by_aligned_bases() -> None:
     by_text = rows(sets)
     (cells,) = [cells for text, cells in by_text.items() if "mismatches" in text]
     assert cells == ["0.025", "most, set-0, 0.1", "met"]
+
+
+def test_circles_are_equal_but_for_rotation_and_strand_and_all_else_is_wrong(
+    size: Size, tmp_path: Path
+) -> None:
+    genome = Genome(name="circle", title="circle", origin=(30_000, 2_000, 1_500))
+    replicons = genome.replicons()
+    reference = tmp_path / "genome.fa"
+    write_fasta(reference, replicons)
+    first, second = (LETTERS[replicon.codes].tobytes() for replicon in replicons[1:])
+    turned = (first[700:] + first[:700]).translate(COMPLEMENT)[::-1]
+    other = second[:-1] + (b"A" if second[-1:] != b"A" else b"C")
+    answer = tmp_path / "answer"
+    answer.mkdir()
+    heads = (b">1 length=2000 depth=13.50x circular=true", b">2 length=1500 depth=9.00x")
+    wrong = b">3 length=1500 depth=9.00x circular=true"
+    lines = [heads[0], turned, heads[1], second, wrong, other, b""]
+    (answer / "assembly.fasta").write_bytes(b"\n".join(lines))
+    result = circles(answer, reference)
+    assert (result.small, result.exact, result.wrong) == (2, 1, 1)
+    assert result.copies_off == pytest.approx(0.1)
+    sets = judged(120.0)
+    sets[0].circles = result
+    verdicts = [
+        cells[2] for text, cells in rows(sets).items() if "plasmid" in text or "no repl" in text
+    ]
+    assert verdicts == ["**missed**", "**missed**", "met"]
+
+
+def test_plasmids_that_share_a_repeat_do_not_count(tmp_path: Path) -> None:
+    plasmid = np.random.default_rng(1).integers(0, 4, 2000, dtype=np.uint8)
+    chromosome = np.random.default_rng(2).integers(0, 4, 30_000, dtype=np.uint8)
+    chromosome[5000:5360] = 3 - plasmid[100:460][::-1]
+    replicons = [
+        Replicon(name=name, codes=codes, copies=1.0)
+        for name, codes in (("chromosome", chromosome), ("plasmid", plasmid))
+    ]
+    write_fasta(tmp_path / "genome.fa", replicons)
+    (tmp_path / "assembly.fasta").write_bytes(b"")
+    assert circles(tmp_path, tmp_path / "genome.fa").small == 0
 
 
 def test_unknown_parts_and_peers_are_refused(size: Size) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benches.assemble_command import CUESTA
+from benches.assembly_circles import Circles
+from benches.assembly_circles import bars as circle_bars
 from harness.model import Verdict
 
 CONTIGS, SCAFFOLDS = "contigs", "scaffolds"
@@ -42,13 +44,14 @@ class Judged:
     ----------
     figures
         By contestant, then by kind and measure: `contigs NGA50`.
-    digest
-        Digest of our answer.
+    digest, circles
+        Of our answer.
     """
 
     name: str
     figures: dict[str, Mapping[str, float]] = field(default_factory=dict)
     digest: str = ""
+    circles: Circles | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +106,7 @@ def isolates(sets: Sequence[Judged]) -> Iterator[Verdict]:
     yield _mismatches(_Measure(sets=sets, kind=CONTIGS, name=MISMATCHES, peers=()))
     yield from _fractions(_Measure(sets=sets, kind=CONTIGS, name=FRACTION, peers=PEERS))
     yield _counts(_Measure(sets=sets, kind=CONTIGS, name=COUNT, peers=PEERS))
+    yield from circle_bars([(item.name, item.circles) for item in sets])
 
 
 def eukaryotes(sets: Sequence[Judged]) -> Iterator[Verdict]:

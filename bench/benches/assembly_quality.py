@@ -19,6 +19,7 @@ from pathlib import Path
 from benches import assembly_bars
 from benches.assemble_command import CUESTA, Command, run
 from benches.assembly_bars import COLUMNS, CONTIGS, PEERS, SCAFFOLDS, Judged
+from benches.assembly_circles import circles
 from harness import genomes, library, limits
 from harness.answers import digest
 from harness.genomes import Genome
@@ -239,6 +240,7 @@ def _our_sample(size: Size, command: Command, reads: Made, judged: Judged, folde
     figures = _figures(size, files, *reads)
     judged.figures[CUESTA] = figures
     judged.digest = _digest(folder / "answer")
+    judged.circles = circles(folder / "answer", reads[1].genome)
     peak = done.record["peak_resident_bytes"]
     return Sample(seconds=done.seconds, peak_resident_bytes=peak, figures=figures)
 

@@ -82,7 +82,7 @@ class Genome:
         sequences = list(_drawn(self.origin)) if isinstance(self.origin, tuple) else self._read()
         longest = max(len(codes) for _, codes in sequences)
         return [
-            Replicon(name=name, codes=codes, copies=_copies(len(codes), longest))
+            Replicon(name=name, codes=codes, copies=replicon_copies(len(codes), longest))
             for name, codes in sequences[-(self.last or 0) :]
         ]
 
@@ -117,7 +117,8 @@ def _drawn(lengths: Sequence[int]) -> Iterator[tuple[str, Codes]]:
         yield f"drawn_{number}", codes
 
 
-def _copies(bases: int, longest: int) -> float:
+def replicon_copies(bases: int, longest: int) -> float:
+    """Copies of a sequence, for each copy of the longest one of its genome."""
     if bases > PLASMID_PART * longest:
         return 1.0
     return SMALL_PLASMID_COPIES if bases < SMALL_PLASMID_BASES_MAX else PLASMID_COPIES

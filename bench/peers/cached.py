@@ -175,7 +175,7 @@ def _run(program: Assembler, reads: ReadPairs, folder: Path) -> dict[str, object
     for path in reads.files:
         warm(path)
     places = {"first": reads.first, "second": reads.second, "folder": folder}
-    with _others() as others:
+    with _foreign_processors() as foreign:
         samples = [assemblers.run(_words(command, places)) for command in program.commands]
     return {
         "program": program.name,
@@ -184,7 +184,7 @@ def _run(program: Assembler, reads: ReadPairs, folder: Path) -> dict[str, object
         "reads": [path.name for path in reads.files],
         "seconds": sum(sample.seconds for sample in samples),
         "peak_resident_bytes": max(sample.peak_resident_bytes or 0 for sample in samples),
-        "others": round(others[0], 3),
+        "others": round(foreign[0], 3),
     }
 
 
@@ -194,7 +194,7 @@ def _words(command: str, places: dict[str, Path]) -> Sequence[str]:
 
 
 @contextmanager
-def _others() -> Iterator[list[float]]:
+def _foreign_processors() -> Iterator[list[float]]:
     """Yield a list; at the end it has the processors that others used in the mean."""
     answer = [0.0]
     began, busy, ours = time.monotonic(), _busy_seconds(), _our_seconds()
