@@ -68,7 +68,7 @@ class _Measure:
         return f"{self.kind} {self.name}"
 
     def missing(self) -> str:
-        """What is missing, in words, such as `skesa of ecoli-150, saureus-150`."""
+        """Missing figures in words, such as `skesa of ecoli-150, saureus-150`."""
         absent = [
             (who, [item.name for item in self.sets if self.key not in item.figures.get(who, {})])
             for who in (CUESTA, *self.peers)

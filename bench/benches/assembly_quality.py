@@ -40,7 +40,7 @@ from harness.reads import ReadPairs, plasmids
 from harness.size import Size
 from harness.tree import peak_below
 from peers import assemblers, cached
-from peers.cached import OTHERS_MAX, Assembler, Assembly
+from peers.cached import FOREIGN_PROCESSORS_MAX, Assembler, Assembly
 from peers.quast import QUAST, cached_report
 
 BATCH = "batch"
@@ -225,10 +225,10 @@ def _assembly(
 def _speed(peer: str, assembly: Assembly | None) -> Bar:
     at_least = TIMES_FASTER[peer]
     text = f"{at_least:g}x {peer}" if at_least else f"beside {peer}, shown"
-    if assembly is not None and assembly.others > OTHERS_MAX:
+    if assembly is not None and assembly.foreign_processors > FOREIGN_PROCESSORS_MAX:
         why = (
-            f"{peer} was timed while other programs used {assembly.others:.1f} processors; remove "
-            f"{assembly.folder.name} from the assemblies to make it anew"
+            f"{peer} was timed while other programs used {assembly.foreign_processors:.1f} "
+            f"processors; remove {assembly.folder.name} from the assemblies to make it anew"
         )
         return Verdict(ours=CUESTA, text=text, figure=None, why=why)
     return Ratio(ours=CUESTA, peer=peer, at_least=at_least, text=text)

@@ -39,7 +39,7 @@ ADAPTERS = (
     f"AGATCGGAAGAGCACACGTCTGAACTCCAGTCAC{INDEX}ATCTCGTATGCCGTCTTCTGCTTG",
     "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGTAGATCTCGGTGGTCGCCGTATCATT",
 )
-"""What follows a fragment in first and in second reads; behind it A."""
+"""Bases behind a fragment in first and in second reads; then A."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Library:
 
     @property
     def how(self) -> str:
-        """How the reads were made, in words."""
+        """Description of the library."""
         return (
             f"2 x {self.read_bases}, {self.depth}x, insert {SPAN_MEAN} +- {SPAN_DEVIATION}, "
             f"{READ_THROUGH:.0%} of the pairs shorter than a read, errors of ART's "
@@ -123,9 +123,9 @@ def _profile(folder: Path, read_bases: int) -> npt.NDArray[np.uint8]:
             subprocess.run(
                 [*words, "-i", str(source), "-o", prefix], check=True, capture_output=True
             )
-            mates = [_qualities(Path(f"{prefix}{mate}.fq")) for mate in (1, 2)]
+            by_mate = [_qualities(Path(f"{prefix}{mate}.fq")) for mate in (1, 2)]
             partial = Path(place, "partial.npy")
-            np.save(partial, np.stack(mates))
+            np.save(partial, np.stack(by_mate))
             partial.rename(made)
     return cast(npt.NDArray[np.uint8], np.load(made))
 
@@ -162,10 +162,10 @@ def _pairs(library: Library, replicons: Sequence[Replicon], profile: Profile) ->
         left = windows[starts]
         right = 3 - windows[starts + spans - 1 - library.read_bases][:, ::-1]
         turned = (chance.random(size) < 0.5)[:, None]
-        mates = np.where(turned, right, left), np.where(turned, left, right)
-        for mate, codes in enumerate(mates):
+        both = np.where(turned, right, left), np.where(turned, left, right)
+        for mate, codes in enumerate(both):
             _add_adapter(codes, spans, mate)
-        yield [_sequenced(chance, codes, mate, qualities) for mate, codes in enumerate(mates)]
+        yield [_sequenced(chance, codes, mate, qualities) for mate, codes in enumerate(both)]
 
 
 def _around(codes: Codes, margin: int) -> Codes:
@@ -219,10 +219,10 @@ def _write(made: ReadPairs, pairs: Iterator[Any]) -> None:
     first = 0
     with partial[0].open("wb") as raw_1, partial[1].open("wb") as raw_2:
         files = [_packed(raw) for raw in (raw_1, raw_2)]
-        for mates in pairs:
-            for file, (reads, qualities) in zip(files, mates, strict=True):
+        for both in pairs:
+            for file, (reads, qualities) in zip(files, both, strict=True):
                 file.write(fastq(first, LETTERS[reads], qualities + 33))
-            first += len(mates[0][0])
+            first += len(both[0][0])
         for file in files:
             file.close()
     for path, final in zip(partial, made.files, strict=True):

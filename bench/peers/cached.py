@@ -25,8 +25,8 @@ from harness.model import THREADS, Sample
 from harness.reads import ReadPairs
 from peers import assemblers
 
-OTHERS_MAX = 0.2
-"""Processors that other processes may use during a run whose time counts."""
+FOREIGN_PROCESSORS_MAX = 0.2
+"""Processors that other programs may use during a run whose time counts."""
 
 _TRIM = (
     f"fastp -w {THREADS} -i {{first}} -I {{second}} -o {{folder}}/1.fq.gz -O {{folder}}/2.fq.gz "
@@ -76,14 +76,14 @@ class Assembly:
 
     Attributes
     ----------
-    others
-        Processors that other processes used meanwhile, in the mean.
+    foreign_processors
+        Processors that other programs used meanwhile, in the mean.
     """
 
     folder: Path
     seconds: float
     peak_resident_bytes: int
-    others: float
+    foreign_processors: float
 
     @property
     def sample(self) -> Sample:
@@ -141,7 +141,7 @@ def assembled(program: Assembler, reads: ReadPairs, folder: Path) -> Assembly:
             (finished / "run.json").write_text(json.dumps(facts, indent=1) + "\n")
             finished.rename(made)
     facts = json.loads((made / "run.json").read_text())
-    measured = ("seconds", "peak_resident_bytes", "others")
+    measured = ("seconds", "peak_resident_bytes", "foreign_processors")
     return Assembly(folder=made, **{name: facts[name] for name in measured})
 
 
@@ -184,7 +184,7 @@ def _run(program: Assembler, reads: ReadPairs, folder: Path) -> dict[str, object
         "reads": [path.name for path in reads.files],
         "seconds": sum(sample.seconds for sample in samples),
         "peak_resident_bytes": max(sample.peak_resident_bytes or 0 for sample in samples),
-        "others": round(foreign[0], 3),
+        "foreign_processors": round(foreign[0], 3),
     }
 
 
