@@ -90,7 +90,7 @@ def test_a_changed_depth_is_not_verified(tmp_path: Path, name: str) -> None:
     assert call(["verify", str(answer)]) == 1
 
 
-def test_very_deep_reads_with_errors_give_one_contig(tmp_path: Path) -> None:
+def test_very_deep_reads_with_errors_give_a_single_contig(tmp_path: Path) -> None:
     """An amplicon came out in pieces: its errors, each seen dozens of times, were continued at each
     size of k-mers, and so remained.
     """

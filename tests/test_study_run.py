@@ -78,7 +78,7 @@ def test_a_study_runs_and_continues(tmp_path: Path) -> None:
     result.raise_errors(outcomes)
 
 
-def test_warm_runs_come_before_the_measured_one_in_its_session(tmp_path: Path) -> None:
+def test_warm_runs_precede_the_measured_run_in_its_session(tmp_path: Path) -> None:
     study = to_study(TINY.replace("\n[[factor]]", "warm_runs = 2\n\n[[factor]]", 1))
     found, outcomes = run.run(replace(study, repeats=1), tmp_path / "out", MEANS, Silent())
     result.raise_errors(outcomes)
