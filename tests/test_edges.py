@@ -139,7 +139,7 @@ def test_an_empty_answer_ends_with_the_reason(tmp_path: Path) -> None:
     matrix.write_text("gene\ta\tb\tc\n" + "".join(f"g{g}\t{g}\t2.5\t{g * g}\n" for g in range(9)))
     points.write_text("1 1\n2 2\n" * 30)
     for words, expected in (
-        (("correlate", str(matrix)), "0 pairs: 3 samples, fewer than --min-samples 30"),
+        (("correlate", str(matrix)), "0 pairs: 3 samples, fewer than --min-samples 4"),
         (("correlate", str(matrix), "--min-samples", "3", "--top", "99"), "36 pairs: that are all"),
         (("kmeans", str(points), "--clusters", "5"), "3 of 5 clusters are empty"),
     ):

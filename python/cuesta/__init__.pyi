@@ -284,7 +284,7 @@ def run(
     max_p_outliers: float = 1.0,
     min_abs_score: float = 0.0,
     top: int | None = None,
-    min_samples: int = 30,
+    min_samples: int | None = None,
     format: Literal["text", "pairs"] = "text",
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -330,6 +330,7 @@ def run(
         None: all.
     min_samples
         Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
+        None: from the samples.
     format
         Write KINC version-1 text, or the binary pair matrix.
     top_variable
@@ -1024,8 +1025,8 @@ def run(
     as_
         Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
     min_samples
-        Use only genes with values in at least so many samples. None: half of the samples, and at
-        least four.
+        Use only genes with values in at least so many samples. None: more than half of the samples,
+        and at least four.
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
@@ -1284,8 +1285,8 @@ def run(
     step
         Difference of two cut-offs. From 0.0001 to 1.
     min_samples
-        Use only genes with values in at least so many samples. None: half of the samples, and at
-        least four.
+        Use only genes with values in at least so many samples. None: more than half of the samples,
+        and at least four.
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
@@ -1567,7 +1568,7 @@ def compare(
     max_p_outliers: float = 1.0,
     min_abs_score: float = 0.0,
     top: int | None = None,
-    min_samples: int = 30,
+    min_samples: int | None = None,
     format: Literal["text", "pairs"] = "text",
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -1613,6 +1614,7 @@ def compare(
         None: all.
     min_samples
         Samples that both genes must have; a pair with fewer has no score. From 2 to 100000 samples.
+        None: from the samples.
     format
         Write KINC version-1 text, or the binary pair matrix.
     top_variable
@@ -2299,8 +2301,8 @@ def compare(
     as_
         Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
     min_samples
-        Use only genes with values in at least so many samples. None: half of the samples, and at
-        least four.
+        Use only genes with values in at least so many samples. None: more than half of the samples,
+        and at least four.
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
@@ -2556,8 +2558,8 @@ def compare(
     step
         Difference of two cut-offs. From 0.0001 to 1.
     min_samples
-        Use only genes with values in at least so many samples. None: half of the samples, and at
-        least four.
+        Use only genes with values in at least so many samples. None: more than half of the samples,
+        and at least four.
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean

@@ -14,6 +14,7 @@ mod decimal;
 mod gathering;
 mod genes;
 mod layout;
+mod present;
 mod room;
 mod summaries;
 mod table;
@@ -28,6 +29,7 @@ use blocks::{TextBlock, TextBlocks};
 use gathering::Gathering;
 pub use genes::GeneFilter;
 pub(crate) use layout::LineLayout;
+pub use present::enough_values;
 use room::Room;
 
 use crate::table::matrix::{MatrixForm, is_enough};

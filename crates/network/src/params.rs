@@ -3,7 +3,7 @@
 use cuesta_core::{Error, Result};
 use cuesta_input::FilterParams;
 use cuesta_input::limits::GENES_MAX;
-use cuesta_input::matrix;
+use cuesta_input::matrix::{self, enough_values};
 use cuesta_input::table::TableParams;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,9 @@ pub enum GraphFormat {
 /// Largest number of strongest pairs: a leader holds them in memory.
 pub const TOP_MAX: u64 = 10_000_000;
 
+/// Minimum number of common samples of a scored pair, by default, where the matrix has so many.
+const MIN_SAMPLES: usize = 30;
+
 /// Format of the output of `correlate`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -70,8 +73,9 @@ pub struct CorrelateParams {
     pub min_abs_score: f64,
     /// Number of pairs with the largest |score| that are kept, 1 to [`TOP_MAX`]; all by default.
     pub top: Option<u64>,
-    /// Minimum number of common samples of a scored pair, 2 to [`correlate::SAMPLES_MAX`].
-    pub min_samples: usize,
+    /// Minimum number of common samples of a scored pair, 2 to [`correlate::SAMPLES_MAX`]; by
+    /// default it follows from the matrix, see [`CorrelateParams::min_samples_of`].
+    pub min_samples: Option<usize>,
     /// Format of the output.
     pub format: Format,
     /// Genes that are used, and their scale.
@@ -96,7 +100,7 @@ impl Default for CorrelateParams {
             max_p_outliers: 1.0,
             min_abs_score: 0.0,
             top: None,
-            min_samples: 30,
+            min_samples: None,
             format: Format::Text,
             genes: matrix::GeneFilter::default(),
             missing: None,
@@ -121,7 +125,7 @@ impl CorrelateParams {
             return Err(Error::input("arguments", text));
         }
         self.genes.check()?;
-        self.kernel().check()
+        self.kernel(MIN_SAMPLES).check()
     }
 
     /// Returns the options of the reader of the matrix.
@@ -136,8 +140,15 @@ impl CorrelateParams {
         }
     }
 
-    /// Returns the parameters of the kernel.
-    pub fn kernel(&self) -> correlate::Params {
+    /// Returns the minimum number of common samples of a scored pair of a matrix with `samples`
+    /// samples: 30 by default, and of fewer than 30 those that are [`enough_values`].
+    pub fn min_samples_of(&self, samples: usize) -> usize {
+        let from_samples = if samples < MIN_SAMPLES { enough_values(samples) } else { MIN_SAMPLES };
+        self.min_samples.unwrap_or(from_samples)
+    }
+
+    /// Returns the parameters of the kernel for a matrix with `samples` samples.
+    pub fn kernel(&self, samples: usize) -> correlate::Params {
         let method = match self.method {
             Correlation::Pearson => correlate::CorrelationMethod::Pearson,
             Correlation::Spearman => correlate::CorrelationMethod::Spearman,
@@ -145,7 +156,8 @@ impl CorrelateParams {
                 correlate::CorrelationMethod::Bicor { max_outliers: self.max_p_outliers }
             }
         };
-        let (min_abs_score, min_samples) = (self.min_abs_score, self.min_samples);
+        let min_samples = self.min_samples_of(samples);
+        let min_abs_score = self.min_abs_score;
         correlate::Params { method, min_abs_score, min_samples }
     }
 }

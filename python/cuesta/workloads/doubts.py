@@ -11,6 +11,9 @@ from cuesta.workloads import differential, origins
 TITLE = "Remarks"
 """Title of the view of these reasons in a record."""
 
+SAMPLES_ENOUGH = 30
+"""Samples of a matrix from which on a pair needs just so many in common by default."""
+
 _EDGES = ("scan", "join", "degrees", "communities")
 
 
@@ -75,11 +78,16 @@ def _of_matrix(counts: Mapping[str, int]) -> Iterator[str]:
 def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> Iterator[str]:
     pairs, kept = counts.get("pairs", 0), counts.get("rows_kept", 0)
     few, undefined = counts.get("pairs_too_few_samples", 0), counts.get("pairs_undefined", 0)
-    samples, least = counts.get("samples", 0), parameters.get("min_samples")
+    samples, least = counts.get("samples", 0), counts.get("min_samples", 0)
     number = f"{kept:,} pair" if kept == 1 else f"{kept:,} pairs"
+    if kept and parameters.get("min_samples") is None and least < SAMPLES_ENOUGH:
+        yield (
+            f"{samples:,} samples: a pair needs {least} in common (--min-samples); among so few, "
+            "chance makes large scores"
+        )
     if pairs == 0:
         yield "0 pairs: the matrix has one gene"
-    elif few == pairs and samples < int(str(least)):
+    elif few == pairs and samples < least:
         yield f"0 pairs: {samples:,} samples, fewer than --min-samples {least}"
     elif few == pairs:
         yield f"0 pairs: no two genes have --min-samples {least} samples in common"

@@ -2,6 +2,7 @@
 
 use cuesta_core::scale::moderate;
 use cuesta_core::{Error, Result};
+use cuesta_input::matrix::enough_values;
 
 /// Values of genes over samples.
 #[derive(Clone, Copy, Debug)]
@@ -56,11 +57,8 @@ pub struct GoodParts {
     pub samples: Vec<bool>,
 }
 
-/// Smallest number of present values of a gene, and of genes of a sample.
-const PRESENT_MIN: usize = 4;
-
-/// Returns the genes with at least half of the values, four of them, that vary, and the samples
-/// with at least half of these genes, four of them, until neither changes.
+/// Returns the genes with [`enough_values`] that vary, and the samples with enough of these genes,
+/// until neither changes.
 ///
 /// # Errors
 /// `Input` when no gene or no sample is left.
@@ -84,8 +82,7 @@ pub fn good_parts(expression: &Expression) -> Result<GoodParts> {
         for sample in 0..expression.samples() {
             let chosen = (0..expression.genes()).filter(|&gene| good.genes[gene]);
             let present = chosen.filter(|&gene| !expression.row(gene)[sample].is_nan()).count();
-            let enough = 2 * (genes - present) < genes && present >= PRESENT_MIN;
-            good.samples[sample] = good.samples[sample] && enough;
+            good.samples[sample] = good.samples[sample] && present >= enough_values(genes);
         }
         if good == before {
             return Ok(good);
@@ -101,7 +98,7 @@ fn is_good_gene(values: &[f64], samples: &[bool]) -> bool {
     let total = count(samples);
     let chosen = values.iter().zip(samples).filter(|(_, chosen)| **chosen).map(|(value, _)| *value);
     let present: Vec<f64> = chosen.filter(|value| !value.is_nan()).collect();
-    if 2 * (total - present.len()) >= total || present.len() < PRESENT_MIN {
+    if present.len() < enough_values(total) {
         return false;
     }
     let present = moderate(&present);

@@ -12,8 +12,8 @@ pub struct MatrixParams {
     /// Genes that are used, and their scale.
     #[serde(flatten)]
     pub genes: GeneFilter,
-    /// Smallest number of samples in which a gene that is used has a value; half of them, and at
-    /// least four, by default.
+    /// Smallest number of samples in which a gene that is used has a value; more than half of
+    /// them, and at least four, by default.
     pub min_samples: Option<u32>,
     /// Words for a missing value, separated by commas, besides NA, NaN, nan and an empty field.
     pub missing: Option<String>,

@@ -93,8 +93,20 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
         verdict.counts.extend(cut.of_weakest().map(|least| ("least_millionths", least)));
     }
     verdict.counts.insert("rows", summary.count);
+    verdict.counts.insert("min_samples", plain.min_samples as u64);
     let verdict = verdict.covers(&[name]);
     if text { with_table(context, &matrix, verdict) } else { Ok(verdict) }
+}
+
+/// Returns the samples that a scored pair needs: as given, else 30, and of fewer samples more than
+/// half, at least four.
+fn min_samples_of(params: &CorrelateParams, samples: usize) -> usize {
+    let from_samples = match samples {
+        0..=7 => 4,
+        8..=29 => samples.div_ceil(2) + usize::from(samples.is_multiple_of(2)),
+        _ => 30,
+    };
+    params.min_samples.unwrap_or(from_samples)
 }
 
 /// Adds the verdict on the table of names.
@@ -217,7 +229,7 @@ impl<'a> Plain<'a> {
             matrix,
             masks: Mask::of(matrix),
             form,
-            min_samples: params.min_samples,
+            min_samples: min_samples_of(params, samples),
             cut,
             units,
             is_unit,

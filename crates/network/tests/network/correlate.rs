@@ -257,3 +257,24 @@ fn filtered_genes_give_the_answer_to_a_matrix_of_these_genes_alone() {
     let error = run_only("correlate", &request).unwrap_err();
     assert!(error.message().contains("--min-mean"), "{}", error.message());
 }
+
+#[test]
+fn a_matrix_of_few_samples_needs_more_than_half_of_them_by_default() {
+    let workspace = Workspace::new();
+    for (samples, least) in [(4, 4), (7, 4), (12, 7), (29, 15), (30, 30), (37, 30)] {
+        let path = workspace.path(&format!("few-{samples}.txt"));
+        let (genes, modules, missing, seed, threads) = (40, 2, 0.2, samples as u64, 1);
+        let output = path.clone();
+        let params = matrix::Params { output, genes, samples, modules, missing, seed, threads };
+        matrix::write(&params, &Progress::default()).unwrap();
+        let answers = [json!({}), json!({ "min_samples": least })].map(|parameters| {
+            let request = workspace.request(&[&path], parameters);
+            let (response, verdict) = run_and_verify("correlate", &request);
+            let counts = [&response.counts, &verdict.counts];
+            assert_eq!(counts.map(|counts| counts["min_samples"]), [least; 2], "{samples}");
+            (files(&request), response.counts["rows_kept"])
+        });
+        assert!(answers[0] == answers[1], "{samples}");
+        assert!(answers[0].1 > 0 || samples == 30, "{samples}");
+    }
+}

@@ -63,7 +63,7 @@ fn size_bytes(matrix: &ExpressionMatrix, params: &CorrelateParams) -> u64 {
     if all_bytes < LEAST_BYTES {
         return all_bytes;
     }
-    let kernel = params.kernel();
+    let kernel = params.kernel(matrix.samples.len());
     let stream = Stream::new(0, 0);
     let passing = (0..SAMPLED).filter(|&draw| {
         let gene1 = stream.below(2 * draw, genes);

@@ -47,7 +47,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     estimate::check_space(&context.request.output, &matrix, &params)?;
     let _lease = context.budget.take(memory_bytes(&matrix), "the matrix made ready")?;
     let prepared = timed(&mut response, "prepare", || {
-        Ok((Prepared::new(&matrix, &params.kernel(), context.request.threads)?, 0, 0))
+        Ok((Prepared::new(&matrix, &params.kernel(samples), context.request.threads)?, 0, 0))
     })?;
     let _strongest = strongest::reserve(context, &params, genes)?;
     let bands = bands_in(context, genes)?;
@@ -109,6 +109,8 @@ pub fn parse(
         [("summary_rows", matrix.left_out), ("repeated_samples", matrix.repeated_samples())];
     response.counts.extend(remarked.into_iter().filter(|(_, count)| *count > 0));
     let matrix = params.genes.apply(matrix, OPERATION)?;
+    let min_samples = params.min_samples_of(matrix.samples.len());
+    response.counts.insert("min_samples", min_samples as u64);
     if params.genes != GeneFilter::default() {
         response.counts.insert("genes_read", genes_read);
     }
@@ -177,7 +179,8 @@ fn on_rows<T>(
 ) -> Result<T> {
     let matrix = &read(context, params)?;
     let _lease = context.budget.take(memory_bytes(matrix), "the matrix made ready")?;
-    let prepared = &Prepared::new(matrix, &params.kernel(), context.request.threads)?;
+    let kernel = params.kernel(matrix.samples.len());
+    let prepared = &Prepared::new(matrix, &kernel, context.request.threads)?;
     let _strongest = strongest::reserve(context, params, matrix.genes.len())?;
     let bands = bands_in(context, matrix.genes.len())?;
     write(&PairJob { context, matrix, pairs: PairSource::Computed(prepared), bands })
