@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use cuesta_core::score_counts::p_value;
+
 use super::{Square, adjacency, correlation, eigenvectors};
-use crate::kernel::threshold::significance::p_value;
 use crate::params::{Measure, NetworkType};
 
 /// Returns all correlations; the diagonal is 1.

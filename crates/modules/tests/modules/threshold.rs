@@ -2,12 +2,12 @@
 
 use cuesta_core::budget::Budget;
 use cuesta_core::random::Stream;
+use cuesta_core::score_counts::p_value;
 use cuesta_modules::kernel::expression::Expression;
 use cuesta_modules::kernel::threshold::akima::Akima;
 use cuesta_modules::kernel::threshold::edges::edges;
 use cuesta_modules::kernel::threshold::eigenvalues::eigenvalues;
 use cuesta_modules::kernel::threshold::random_matrix::{RandomMatrixParams, random_matrix};
-use cuesta_modules::kernel::threshold::significance::p_value;
 use cuesta_modules::kernel::threshold::sweep::{SweepParams, sweep};
 use cuesta_modules::params::{Fallback, Measure, NetworkType};
 use cuesta_modules::reference::eigenvectors;

@@ -6,5 +6,4 @@ pub mod components;
 pub mod edges;
 pub mod eigenvalues;
 pub mod random_matrix;
-pub mod significance;
 pub mod sweep;

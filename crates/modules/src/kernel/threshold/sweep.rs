@@ -3,10 +3,10 @@
 //! No pair is stored. Cost: N^2 S operations for the correlations and N^2 / 2 for each power.
 
 use cuesta_core::budget::Budget;
+use cuesta_core::score_counts::ScoreCounts;
 use cuesta_core::{Error, Result};
 
 use super::components::Forests;
-use super::significance::ScoreCounts;
 use crate::kernel::connectivity::{ConnectivitySums, GeneSums, PowerGrid};
 use crate::kernel::correlate::Correlator;
 use crate::kernel::expression::Expression;
@@ -14,6 +14,9 @@ use crate::kernel::power::{BINS, ConnectivityFacts, PowerRow};
 use crate::kernel::product::{self, ProductBlock, block_counts};
 use crate::kernel::scale_free::{PowerFit, fit};
 use crate::params::{Measure, NetworkType, check_power};
+
+/// Most steps of the size of a correlation, of all numbers of samples together.
+const SCORES_MAX: usize = 1 << 24;
 
 /// Grid of a sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -222,13 +225,15 @@ impl State {
         let is_complete =
             (0..genes).all(|gene| expression.row(gene).iter().all(|value| !value.is_nan()));
         let samples = expression.samples();
+        let steps = SCORES_MAX / if is_complete { 1 } else { samples.max(1) };
+        let steps = steps.clamp(1000, 1_000_000);
         Self {
             row: Vec::new(),
             sums: ConnectivitySums::default(),
             pairs: 0,
             counts: vec![0; genes * (cutoffs + 1)],
             forests: Forests::new(genes, cutoffs),
-            scores: params.counts_scores.then(|| ScoreCounts::new(samples, is_complete)),
+            scores: params.counts_scores.then(|| ScoreCounts::new(steps)),
             samples,
             is_complete,
         }
