@@ -286,6 +286,7 @@ def run(
     top: int | None = None,
     min_samples: int | None = None,
     format: Literal["text", "pairs"] = "text",
+    p_values: bool = False,
     top_variable: int | None = None,
     min_mean: float | None = None,
     log2: bool = False,
@@ -333,6 +334,9 @@ def run(
         None: from the samples.
     format
         Write KINC version-1 text, or the binary pair matrix.
+    p_values
+        Write edges.tsv too: the pairs kept, with p (Student's t, approximate for spearman and
+        bicor) and q (Benjamini-Hochberg over all pairs).
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean
@@ -1570,6 +1574,7 @@ def compare(
     top: int | None = None,
     min_samples: int | None = None,
     format: Literal["text", "pairs"] = "text",
+    p_values: bool = False,
     top_variable: int | None = None,
     min_mean: float | None = None,
     log2: bool = False,
@@ -1617,6 +1622,9 @@ def compare(
         None: from the samples.
     format
         Write KINC version-1 text, or the binary pair matrix.
+    p_values
+        Write edges.tsv too: the pairs kept, with p (Student's t, approximate for spearman and
+        bicor) and q (Benjamini-Hochberg over all pairs).
     top_variable
         Use only so many genes: those with the largest variances. At least 1 genes. None: all.
     min_mean

@@ -78,6 +78,8 @@ pub struct CorrelateParams {
     pub min_samples: Option<usize>,
     /// Format of the output.
     pub format: Format,
+    /// Whether each pair that is kept is tested.
+    pub p_values: bool,
     /// Genes that are used, and their scale.
     #[serde(flatten)]
     pub genes: matrix::GeneFilter,
@@ -102,6 +104,7 @@ impl Default for CorrelateParams {
             top: None,
             min_samples: None,
             format: Format::Text,
+            p_values: false,
             genes: matrix::GeneFilter::default(),
             missing: None,
             transpose: false,

@@ -26,6 +26,9 @@ HEADER = b"gene\tname\n"
 
 NO_GRAPH = "none"
 
+_TESTS = ("test", "p_values")
+"""Parameters that request a test of an answer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
@@ -141,10 +144,10 @@ def annotate(trial: Trial, answer: Path, scratch: Path, observer: Observer) -> N
 
     Return None if there is nothing to do. Errors: `InputError`, e.g. for a gene without a name.
     """
-    if not get_workload(trial.workload).names or not (trial.names or reads_inputs(trial)):
+    if not (trial.names and get_workload(trial.workload).names) and not reads_inputs(trial):
         return None
     stage = "naming genes" if trial.names else "writing the graph"
-    observer.stage("testing differences" if wants_test(trial) else stage)
+    observer.stage("testing" if wants_test(trial) else stage)
     with Probe() as probe:
         readable, _ = get_workload(trial.workload).readable(trial, scratch)
         request = to_request(readable, answer, scratch)
@@ -159,7 +162,7 @@ def reads_inputs(trial: Trial) -> bool:
 
 def wants_test(trial: Trial) -> bool:
     """Whether the trial requests a test of its answer."""
-    return trial.parameters.get("test") is True
+    return any(trial.parameters.get(name) is True for name in _TESTS)
 
 
 def _origin(path: str) -> _Origin:

@@ -77,7 +77,8 @@ def correlate(
 
     Returns
     -------
-    None, or the copy. `varp[key_added]` is a symmetric sparse matrix of genes x genes.
+    None, or the copy. `varp[key_added]` is a symmetric sparse matrix of genes x genes. With
+    `p_values=True`, `uns[key_added]["edges"]` is the table of the pairs with `p` and `q`.
 
     Errors: as `cuesta.run`.
     """
@@ -93,5 +94,8 @@ def correlate(
     size = adata.n_vars
     upper = csr_matrix((pairs["score"], (first, second)), shape=(size, size))
     changed.varp[key_added] = (upper + upper.T).tocsr()
-    changed.uns[key_added] = call.facts(answer)
+    facts = call.facts(answer)
+    if "edges" in answer.tables:
+        facts["edges"] = answer.table("edges", as_="pandas")
+    changed.uns[key_added] = facts
     return changed if copy else None

@@ -84,6 +84,7 @@ def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> It
         yield (
             f"{samples:,} samples: a pair needs {least} in common (--min-samples); among so few, "
             "chance makes large scores"
+            + ("" if parameters.get("p_values") else ", which --p-values tests")
         )
     if pairs == 0:
         yield "0 pairs: the matrix has one gene"

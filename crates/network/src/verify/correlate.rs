@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use cuesta_core::Result;
 use cuesta_core::fingerprint::Key;
 use cuesta_core::fixed::Micro;
-use cuesta_core::job::{Context, Verdict};
+use cuesta_core::job::{Context, Verdict, VerificationLevel};
 use cuesta_input::generate::clusters::pairs_of;
 use cuesta_input::matrix::ExpressionMatrix;
 use cuesta_input::names::GENES_FILE;
@@ -21,11 +21,13 @@ use super::load::audited;
 use super::products::{BLOCK, Rows};
 use super::rows::{RowScan, announce};
 use super::scan::{RowSummary, rows_of_answer};
+use super::significance::{TestedCounts, TestedTable};
 use super::text::line::{Notation, WrittenRow};
 use super::wanted::Wanted;
 use super::{judge, names, refused};
 use crate::kernel::correlate::Match;
 use crate::params::{CorrelateParams, Format};
+use crate::run::annotate::EDGES_FILE;
 use crate::run::correlate::{Mask, read, row_of};
 use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
@@ -66,20 +68,13 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
         Ok(rows) => rows,
         Err(wrong) => return Ok(refused(&wrong, METHOD, &[name])),
     };
-    let genes = matrix.genes.len() as u64;
-    let memory_bytes = (context.budget.limit_bytes() / 4).max(1);
-    let passes = (summary.count * ROW_BYTES).div_ceil(memory_bytes).max(1);
     let cut = WeakestPair::of(context, &params, (&answer, summary.count))?;
     let plain = Plain::new(&matrix, (&params, cut), context.request.threads)?;
-    let (samples, pairs_in) = (matrix.samples.len() as u64, pairs_of(genes as u32));
-    context.progress.expect(samples * pairs_in);
-    let mut expected = RowSummary::default();
-    for pass in 0..passes {
-        let genes = genes * pass / passes..genes * (pass + 1) / passes;
-        let answer_rows = scores_of(context, &answer, &genes)?;
-        let task = Task { context, key: &key, sampled: &sampled, answer_rows: &answer_rows };
-        expected = expected.merge(plain.rows(&task, genes)?);
-    }
+    let is_complete = context.request.verify == VerificationLevel::Full;
+    let tally = (params.p_values && is_complete).then(|| TestedCounts::new(context.budget));
+    let task =
+        Task { context, key: &key, sampled: &sampled, answer_rows: &[], tally: tally.as_ref() };
+    let expected = plain.all_rows(task, (&answer, summary.count))?;
     let wrong = "rows are missing, too many or not those of the matrix";
     let mut verdict =
         Verdict::proven(summary.digest(), summary.rows == expected.rows, wrong, METHOD);
@@ -94,8 +89,18 @@ pub fn correlate(context: &Context<'_>) -> Result<Verdict> {
     }
     verdict.counts.insert("rows", summary.count);
     verdict.counts.insert("min_samples", plain.min_samples as u64);
-    let verdict = verdict.covers(&[name]);
-    if text { with_table(context, &matrix, verdict) } else { Ok(verdict) }
+    let mut verdict = verdict.covers(&[name]);
+    if text {
+        verdict = with_table(context, &matrix, verdict)?;
+    }
+    if params.p_values && verdict.verified {
+        let path = &context.request.output.join(EDGES_FILE);
+        let (matrix, masks, key) = (&matrix, &plain.masks, &key);
+        let table = TestedTable { context, path, matrix, masks, key, sampled, expected: &summary };
+        table.judge(tally, &mut verdict)?;
+        verdict = verdict.covers(&[EDGES_FILE]);
+    }
+    Ok(verdict)
 }
 
 /// Returns the samples that a scored pair needs: as given, else 30, and of fewer samples more than
@@ -174,11 +179,14 @@ fn scores_of(
 }
 
 /// Rows to recompute, and the scores of the answer.
-struct Task<'a> {
+#[derive(Clone, Copy)]
+struct Task<'a, 'b> {
     context: &'a Context<'a>,
     key: &'a Key,
     sampled: &'a Wanted,
     answer_rows: &'a [(u64, Micro)],
+    /// Counts of the scores of all pairs, if these are tested.
+    tally: Option<&'a TestedCounts<'b>>,
 }
 
 /// Matrix prepared for the plain method.
@@ -236,8 +244,28 @@ impl<'a> Plain<'a> {
         })
     }
 
+    /// Returns the rows that the answer, of `count` rows, must have: for a range of genes after the
+    /// other if memory is short.
+    fn all_rows(
+        &self,
+        task: Task<'_, '_>,
+        (answer, count): (&[PathBuf; 1], u64),
+    ) -> Result<RowSummary> {
+        let genes = self.matrix.genes.len() as u64;
+        let memory_bytes = (task.context.budget.limit_bytes() / 4).max(1);
+        let passes = (count * ROW_BYTES).div_ceil(memory_bytes).max(1);
+        task.context.progress.expect(self.matrix.samples.len() as u64 * pairs_of(genes as u32));
+        let mut expected = RowSummary::default();
+        for pass in 0..passes {
+            let genes = genes * pass / passes..genes * (pass + 1) / passes;
+            let answer_rows = &scores_of(task.context, answer, &genes)?;
+            expected = expected.merge(self.rows(&Task { answer_rows, ..task }, genes)?);
+        }
+        Ok(expected)
+    }
+
     /// Returns the rows that the answer must have for the first genes (from 0) in `genes`.
-    fn rows(&self, task: &Task<'_>, genes: Range<u64>) -> Result<RowSummary> {
+    fn rows(&self, task: &Task<'_, '_>, genes: Range<u64>) -> Result<RowSummary> {
         let samples = self.matrix.samples.len() as u64;
         let is_sampled = |&gene: &usize| task.sampled.sampled_gene(gene as u32 + 1);
         let mut sampled: Vec<usize> =
@@ -247,7 +275,7 @@ impl<'a> Plain<'a> {
         let blocks: Vec<&[usize]> = sampled.chunks(BLOCK).collect();
         let pairs = |genes: &[usize]| genes.iter().map(|&gene| gene as u64).sum::<u64>();
         let work = |(summary, products): &mut (RowSummary, Vec<f64>), number: usize| {
-            self.rows_of_genes(blocks[number], task, (summary, products));
+            self.rows_of_genes(blocks[number], task, (summary, products))?;
             task.context.progress.advance(samples * pairs(blocks[number]))
         };
         let make = || (RowSummary::default(), vec![0.0; BLOCK * BLOCK]);
@@ -265,9 +293,9 @@ impl<'a> Plain<'a> {
     fn rows_of_genes(
         &self,
         genes: &[usize],
-        task: &Task<'_>,
+        task: &Task<'_, '_>,
         (summary, products): (&mut RowSummary, &mut [f64]),
-    ) {
+    ) -> Result<()> {
         let mut symbols = vec![b'1'; self.matrix.samples.len()];
         let before = |rank| task.answer_rows.partition_point(|&(row_rank, _)| row_rank < rank);
         // Rows of the answer for the pairs of each gene.
@@ -278,6 +306,7 @@ impl<'a> Plain<'a> {
             })
             .collect();
         let is_enough = self.matrix.samples.len() >= self.min_samples;
+        let mut scores = Vec::new();
         let is_any = is_enough && genes.iter().any(|&gene| self.is_unit[gene]);
         for first in (0..genes.first().copied().unwrap_or(0)).step_by(BLOCK) {
             let second_genes = first..genes[0].min(first + BLOCK);
@@ -296,10 +325,13 @@ impl<'a> Plain<'a> {
                         *answer_rows = after;
                         row.1
                     });
-                    let exact = self.score((gene, second_gene), product);
-                    let Some(micro) =
-                        exact.and_then(|exact| self.cut.expected(rank, exact * 1e6, micro))
-                    else {
+                    let Some((exact, common)) = self.score((gene, second_gene), product) else {
+                        continue;
+                    };
+                    if task.tally.is_some() {
+                        scores.push((common, exact * 1e6, micro));
+                    }
+                    let Some(micro) = self.cut.expected(rank, exact * 1e6, micro) else {
                         continue;
                     };
                     let (gene1, gene2) = (gene as u32 + 1, second_gene as u32 + 1);
@@ -309,29 +341,34 @@ impl<'a> Plain<'a> {
                     summary.add(task.key, &WrittenRow { row, notation: Notation::Canonical });
                 }
             }
+            if let Some(tally) = task.tally {
+                tally.add(scores.drain(..))?;
+            }
         }
+        Ok(())
     }
 
-    /// Returns the correlation of two genes, counted from 0, if it is defined; `product` is that of
-    /// their unit vectors.
+    /// Returns the correlation of two genes, counted from 0, if it is defined, and the number of
+    /// samples that both have; `product` is that of their unit vectors.
     #[inline(always)]
-    fn score(&self, (gene1, gene2): (usize, usize), product: f64) -> Option<f64> {
+    fn score(&self, (gene1, gene2): (usize, usize), product: f64) -> Option<(f64, u32)> {
         if self.is_unit[gene1] && self.is_unit[gene2] {
-            return (self.matrix.samples.len() >= self.min_samples).then_some(product);
+            let samples = self.matrix.samples.len();
+            return (samples >= self.min_samples).then_some((product, samples as u32));
         }
         let complete = |gene: usize| self.masks.is_complete(gene);
         if complete(gene1) && complete(gene2) { None } else { self.partial_score(gene1, gene2) }
     }
 
-    /// Returns the correlation of two genes with missing values.
+    /// Returns the correlation of two genes with missing values, and their common samples.
     #[inline(never)]
-    fn partial_score(&self, gene1: usize, gene2: usize) -> Option<f64> {
+    fn partial_score(&self, gene1: usize, gene2: usize) -> Option<(f64, u32)> {
         let (a, b) = (self.matrix.row(gene1), self.matrix.row(gene2));
         let common = a.iter().zip(b).filter(|(a, b)| !a.is_nan() && !b.is_nan());
         let (a, b): (Vec<f64>, Vec<f64>) = common.unzip();
         if a.len() < self.min_samples {
             return None;
         }
-        Some(dot(&self.form.column(&a)?, &self.form.column(&b)?))
+        Some((dot(&self.form.column(&a)?, &self.form.column(&b)?), a.len() as u32))
     }
 }

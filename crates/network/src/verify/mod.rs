@@ -25,6 +25,7 @@ mod products;
 pub mod propagation;
 pub mod rows;
 pub mod scan;
+mod significance;
 pub mod store;
 pub mod table;
 mod tails;

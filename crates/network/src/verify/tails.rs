@@ -10,6 +10,9 @@ use std::f64::consts::PI;
 const STEP: f64 = 0.1;
 const POINTS: i32 = 45;
 
+/// Largest change of the logarithm of a density, about, in a step of Gauss' formula.
+const CHANGE_MAX: f64 = 0.02;
+
 /// Nodes of the integral over the positive numbers of a function that falls exponentially.
 pub struct TailIntegral {
     /// Abscissa and weight of each node.
@@ -36,15 +39,45 @@ impl TailIntegral {
     /// Returns the two-sided p-value of a correlation below 1 in size over at least three samples.
     pub fn of_correlation(&self, correlation: f64, samples: u32) -> f64 {
         let r = correlation.abs();
+        let outside = ((1.0 - r) * (1.0 + r)).powf((f64::from(samples) - 2.0) / 2.0);
+        outside * self.beyond(r, samples) / self.beyond(0.0, samples)
+    }
+
+    /// Returns the integral of the density of correlations over `samples` from `r` on, in units of
+    /// the transformed density at `r`. From y on, cosh(y + t) is cosh(y) times cosh(t) + r sinh(t).
+    fn beyond(&self, r: f64, samples: u32) -> f64 {
         let freedom = f64::from(samples) - 2.0;
-        // From y on, cosh(y + t) is cosh(y) times cosh(t) + r sinh(t).
-        let from = |r: f64| {
-            let scale = 1.0 / (freedom * r).max(freedom.sqrt());
-            let ratio = |t: f64| 2.0 * (t / 2.0).sinh().powi(2) + r * t.sinh();
-            self.of(scale, |t| (-freedom * ratio(t).ln_1p()).exp())
-        };
-        let outside = ((1.0 - r) * (1.0 + r)).powf(freedom / 2.0);
-        outside * from(r) / from(0.0)
+        let scale = 1.0 / (freedom * r).max(freedom.sqrt());
+        let ratio = |t: f64| 2.0 * (t / 2.0).sinh().powi(2) + r * t.sinh();
+        self.of(scale, |t| (-freedom * ratio(t).ln_1p()).exp())
+    }
+
+    /// Returns the two-sided p-values of correlations over `samples`, at least three, each of which
+    /// is below 1 in size and at most the one before it: from one to the next by Gauss' formula of
+    /// three points where the density hardly changes, else by a tail.
+    pub fn of_descending(&self, correlations: impl Iterator<Item = f64>, samples: u32) -> Vec<f64> {
+        let exponent = (f64::from(samples) - 4.0) / 2.0;
+        let half = self.beyond(0.0, samples);
+        let density = |r: f64| (exponent * ((1.0 - r) * (1.0 + r)).ln()).exp() / half;
+        let mut last: Option<(f64, f64)> = None;
+        let p_values = correlations.map(|r| {
+            let near = last.filter(|(before, _)| {
+                let change = exponent.abs() * (before - r) / ((1.0 - before) * (1.0 + before));
+                change < CHANGE_MAX
+            });
+            let p = near.map_or_else(
+                || self.of_correlation(r, samples),
+                |(before, p)| {
+                    let (middle, width) = ((before + r) / 2.0, (before - r) / 2.0);
+                    let at = width * 0.6_f64.sqrt();
+                    let ends = density(middle - at) + density(middle + at);
+                    p + width / 9.0 * (5.0 * ends + 8.0 * density(middle))
+                },
+            );
+            last = Some((r, p));
+            p
+        });
+        p_values.collect()
     }
 
     /// Returns the two-sided p-value of a standard normal score.
@@ -62,6 +95,25 @@ mod tests {
 
     fn is_near(a: f64, b: f64, tolerance: f64) -> bool {
         (a - b).abs() <= tolerance * a.abs()
+    }
+
+    #[test]
+    fn steps_and_tails_agree() {
+        let tails = TailIntegral::new();
+        for samples in [3, 4, 5, 8, 30, 100, 1000] {
+            for step in [1, 7, 500] {
+                let sizes = (0..1_000_000).rev().step_by(step);
+                let sizes: Vec<f64> = sizes.map(|size| f64::from(size) / 1e6).collect();
+                let p_values = tails.of_descending(sizes.iter().copied(), samples);
+                for (&r, p) in sizes.iter().zip(p_values).step_by(1 + 997 / step) {
+                    let expected = tails.of_correlation(r, samples);
+                    assert!(
+                        is_near(p, expected, 1e-10) || expected < 1e-290,
+                        "{samples} {r}: {p} {expected}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

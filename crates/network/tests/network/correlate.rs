@@ -4,8 +4,11 @@ use std::fs;
 
 use crate::common::{Workspace, files, run_and_verify, run_only};
 use cuesta_core::budget::Budget;
+use cuesta_core::job::VerificationLevel;
 use cuesta_core::progress::Progress;
+use cuesta_core::statistics::{q_values, student_p_value};
 use cuesta_input::generate::matrix;
+use cuesta_network::run;
 use cuesta_network::verify::verify;
 use serde_json::json;
 
@@ -276,5 +279,83 @@ fn a_matrix_of_few_samples_needs_more_than_half_of_them_by_default() {
         });
         assert!(answers[0] == answers[1], "{samples}");
         assert!(answers[0].1 > 0 || samples == 30, "{samples}");
+    }
+}
+
+/// Lines of the table of p- and q-values below its header.
+fn tested_lines(request: &cuesta_core::job::Request) -> Vec<String> {
+    let text = fs::read_to_string(request.output.join("edges.tsv")).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("gene1\tgene2\tname1\tname2\tscore\tsamples\tp\tq"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn q_values_are_those_of_all_pairs_for_any_selection() {
+    let workspace = Workspace::new();
+    for (missing, method) in [(0.0, "pearson"), (0.1, "spearman"), (0.1, "bicor")] {
+        let input = make(&workspace, missing);
+        let common = json!({ "method": method, "min_samples": 20, "p_values": true });
+        let tested = |change: serde_json::Value, threads| {
+            let mut parameters = common.clone();
+            parameters.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            let mut request = workspace.request(&[&input], parameters);
+            (request.threads, request.budget) = (threads, Budget::new(48 << 20).into());
+            let (_, verdict) = run_and_verify("correlate", &request);
+            assert!(verdict.counts["pairs_tested"] > 8000, "{:?}", verdict.counts);
+            (tested_lines(&request), verdict.counts["rows"], verdict.digest)
+        };
+        let (all, rows, _) = tested(json!({}), 1);
+        assert_eq!(all.len() as u64, rows);
+        let number =
+            |line: &String, field| -> f64 { line.split('\t').nth(field).unwrap().parse().unwrap() };
+        let p = |line| student_p_value(number(line, 4), number(line, 5) as usize);
+        let p: Vec<f64> = all.iter().map(p).collect();
+        for ((line, p), q) in all.iter().zip(&p).zip(q_values(&p)) {
+            assert!((number(line, 6) - p).abs() <= 1e-5 * p, "{line} {p}");
+            assert!((number(line, 7) - q).abs() <= 1e-5 * q, "{line} {q}");
+        }
+        for change in [json!({ "min_abs_score": 0.4 }), json!({ "top": 50 })] {
+            let (text, rows, digest) = tested(change.clone(), 3);
+            assert!(rows > 0 && text.len() as u64 == rows && text.len() < all.len());
+            assert!(text.iter().all(|line| all.contains(line)), "{method} {change}");
+            let mut change = change;
+            change["format"] = json!("pairs");
+            assert_eq!(tested(change, 2), (text, rows, digest));
+        }
+    }
+}
+
+#[test]
+fn counts_of_scores_that_do_not_fit_are_refused() {
+    let workspace = Workspace::new();
+    let input = make(&workspace, 0.1);
+    let parameters = json!({ "min_samples": 10, "min_abs_score": 0.5, "p_values": true });
+    let mut request = workspace.request(&[&input], parameters);
+    request.budget = Budget::new(4 << 20).into();
+    run_only("correlate", &request).unwrap();
+    let error = run::annotate("correlate", &request, &Progress::default()).unwrap_err();
+    assert!(error.message().contains("--p-values, needs"), "{error}");
+    assert!(!request.output.join("edges.tsv").exists());
+}
+
+#[test]
+fn a_sample_finds_wrong_values_of_scores() {
+    let workspace = Workspace::new();
+    let input = make(&workspace, 0.0);
+    let parameters = json!({ "min_abs_score": 0.4, "p_values": true });
+    let mut request = workspace.request(&[&input], parameters);
+    request.verify = VerificationLevel::Sample;
+    run_and_verify("correlate", &request);
+    let path = request.output.join("edges.tsv");
+    let text = fs::read_to_string(&path).unwrap();
+    let line = text.lines().nth(3).unwrap();
+    let fields: Vec<&str> = line.split('\t').collect();
+    for (field, wrong) in [(2, "x"), (5, "36"), (6, "0.0123000"), (7, "0"), (7, "1.00000")] {
+        let mut changed = fields.clone();
+        changed[field] = wrong;
+        fs::write(&path, text.replacen(line, &changed.join("\t"), 1)).unwrap();
+        let verdict = verify("correlate", &request, &Progress::default()).unwrap();
+        assert!(!verdict.verified, "{changed:?}");
     }
 }

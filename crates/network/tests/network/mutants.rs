@@ -182,6 +182,8 @@ fn no_wrong_correlations_pass() {
         let parameters = json!({ "format": format, "min_abs_score": 0.2, "min_samples": 3 });
         check("correlate", &request(&workspace, &[&path], parameters), reorders);
     }
+    let parameters = json!({ "p_values": true, "min_abs_score": 0.2, "min_samples": 3 });
+    check("correlate", &request(&workspace, &[&path], parameters), true);
 }
 
 #[test]

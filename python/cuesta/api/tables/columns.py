@@ -31,7 +31,7 @@ _INTEGERS = frozenset({
     "iteration", "empty", "smallest", "largest", "image", "page", "height", "width", "pixels",
     "objects", "block", "vectors", "sum_x", "sum_y", "sum_z", "count", "kmers", "input", "requests",
     "bytes", "module", "merge", "first", "second", "power", "edges", "components",
-    "largest_component", "genes_with_edges", "n", "length", "a_samples", "b_samples",
+    "largest_component", "genes_with_edges", "n", "length", "samples", "a_samples", "b_samples",
 })  # fmt: skip
 _NUMBERS = frozenset({
     "score", "score_a", "score_b", "difference", "inertia", "shift", "threshold", "mean_x",

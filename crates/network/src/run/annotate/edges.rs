@@ -1,5 +1,5 @@
-//! Edges of an answer, in the order of its rows: the rows of a scan, or the rows of the inputs that
-//! pass the filter.
+//! Edges of an answer, in the order of its rows: the rows of a scan or of a correlation, or those
+//! of the inputs that pass the filter.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -8,11 +8,12 @@ use cuesta_core::fixed::{Micro, append_integer, append_text};
 use cuesta_core::job::Context;
 use cuesta_core::{Error, Result};
 use cuesta_input::pair_matrix::Need;
-use cuesta_input::{Filter, GeneNames};
+use cuesta_input::{Filter, FilterParams, GeneNames};
 use cuesta_runtime::ordered::OrderedFile;
 use cuesta_runtime::parallel::lock;
 
-use crate::params::{CommunitiesParams, ScanParams};
+use crate::params::{CommunitiesParams, CorrelateParams, Format, ScanParams};
+use crate::run::load::PAIRS_FOLDER;
 use crate::run::pairs::{Pairs, SelectedRow, Visitor};
 use crate::run::scan::PAIRS_FILE;
 
@@ -60,6 +61,19 @@ impl<'a> EdgeSource<'a> {
     pub fn of_scan(context: &'a Context<'a>, params: &ScanParams) -> Result<Self> {
         let paths = vec![context.request.output.join(PAIRS_FILE)];
         Ok(Self { context, paths, filter: params.filter.check()? })
+    }
+
+    /// Opens the pairs of the answer of a correlation.
+    ///
+    /// # Errors
+    /// `Input` for a parameter out of range.
+    pub fn of_correlate(context: &'a Context<'a>, params: &CorrelateParams) -> Result<Self> {
+        let name = match params.format {
+            Format::Text => PAIRS_FILE,
+            Format::Pairs => PAIRS_FOLDER,
+        };
+        let paths = vec![context.request.output.join(name)];
+        Ok(Self { context, paths, filter: FilterParams::default().check()? })
     }
 
     /// Opens the rows of the inputs that pass the filter.

@@ -1,9 +1,10 @@
 //! Names, graphs and tests added to an answer, whichever engine wrote it: columns of names, a table
-//! of edges with names, the network as GraphML, and the differences of a join tested. Runs after
-//! the engine and before verification.
+//! of edges with names, the network as GraphML, the differences of a join tested, and p- and
+//! q-values of correlations. Runs after the engine and before verification.
 
 mod edges;
 mod graph;
+mod significance;
 mod tables;
 
 use cuesta_core::Result;
@@ -15,13 +16,13 @@ use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_runtime::atomic_file;
 
 use super::{communities, degrees, differential, join};
-use crate::params::{CommunitiesParams, GraphFormat, JoinParams, ScanParams};
+use crate::params::{CommunitiesParams, CorrelateParams, GraphFormat, JoinParams, ScanParams};
 
 pub use edges::{EDGES_FILE, EDGES_HEADER};
 pub use graph::GRAPH_FILE;
 
-/// Adds to the answer in `request.output` what `request.names` and the parameters `graph` and
-/// `test` request: nothing if they request nothing, nor for workloads that write names themselves.
+/// Adds to the answer in `request.output` what `request.names` and the parameters `graph`, `test`
+/// and `p_values` request: nothing if they request nothing.
 ///
 /// # Errors
 /// `Input` for names that cannot be read, for a gene without a name, and for an answer of another
@@ -32,6 +33,12 @@ pub fn annotate(workload: &str, request: &Request, progress: &Progress) -> Resul
     match workload {
         "scan" => scan(&context, &mut response)?,
         "join" => join(&context, &mut response)?,
+        "correlate" => {
+            let params: CorrelateParams = context.parameters()?;
+            if params.p_values {
+                significance::write(&context, &params, &mut response)?;
+            }
+        }
         "degrees" => {
             let table =
                 Table { file: degrees::DEGREES_FILE, header: degrees::HEADER, gene_columns: 1 };

@@ -21,8 +21,12 @@ const LEAST_BYTES: u64 = 64 << 20;
 const LINE_BYTES: u64 = 28;
 /// Maximum number of bytes of a pair in a pair matrix.
 const PAIR_BYTES: u64 = 4;
+/// Bytes of a line of p- and q-values without the numbers and names of its genes.
+const TESTED_LINE_BYTES: u64 = 44;
+/// Largest number of pairs that are tested: pairs of equal score are counted in 32 bits.
+const TESTED_MAX: u64 = u32::MAX as u64;
 
-/// Refuses an answer that exceeds the free disk space of `output`.
+/// Refuses an answer that exceeds the free disk space of `output`, or more pairs than are tested.
 ///
 /// # Errors
 /// `Input` naming the size, the free space, and the options that reduce the size; `System`.
@@ -31,6 +35,15 @@ pub fn check_space(
     matrix: &ExpressionMatrix,
     params: &CorrelateParams,
 ) -> Result<()> {
+    let pairs = pairs_of(matrix.genes.len() as u32);
+    if params.p_values && pairs > TESTED_MAX {
+        let text = format!(
+            "--p-values tests at most {TESTED_MAX} pairs, {} genes have {pairs}; \
+             give --top-variable 90000, or leave it out",
+            matrix.genes.len()
+        );
+        return Err(Error::input("correlate", text));
+    }
     let size_bytes = size_bytes(matrix, params);
     let free_bytes = scratch::free_bytes(output)?;
     if size_bytes <= free_bytes {
@@ -54,14 +67,22 @@ pub fn check_space(
 fn size_bytes(matrix: &ExpressionMatrix, params: &CorrelateParams) -> u64 {
     let genes = matrix.genes.len() as u64;
     let pairs = pairs_of(genes as u32);
-    if params.format == Format::Pairs {
-        return PAIR_BYTES * pairs;
-    }
     let digits = u64::from(genes.max(1).ilog10());
-    let line = LINE_BYTES + 2 * digits + matrix.samples.len() as u64;
+    let names: u64 = matrix.genes.iter().map(|name| name.len() as u64 + 1).sum();
+    let tested = TESTED_LINE_BYTES + 2 * (digits + names / genes.max(1));
+    let tested = if params.p_values { tested } else { 0 };
+    let text = LINE_BYTES + 2 * digits + matrix.samples.len() as u64;
+    // Bytes of all pairs in a pair matrix, and of each pair that is kept.
+    let (fixed_bytes, line) = match params.format {
+        Format::Text => (0, text + tested),
+        Format::Pairs => (PAIR_BYTES * pairs, tested),
+    };
+    if line == 0 {
+        return fixed_bytes;
+    }
     let all_bytes = line.saturating_mul(params.top.unwrap_or(u64::MAX).min(pairs));
     if all_bytes < LEAST_BYTES {
-        return all_bytes;
+        return fixed_bytes + all_bytes;
     }
     let kernel = params.kernel(matrix.samples.len());
     let stream = Stream::new(0, 0);
@@ -72,7 +93,7 @@ fn size_bytes(matrix: &ExpressionMatrix, params: &CorrelateParams) -> u64 {
         let micro = scored.flatten().and_then(fixed::from_f64);
         micro.is_some_and(|micro| micro.abs() >= kernel.min_abs_micro())
     });
-    all_bytes / SAMPLED * passing.count() as u64
+    fixed_bytes + all_bytes / SAMPLED * passing.count() as u64
 }
 
 #[cfg(test)]

@@ -45,6 +45,39 @@ impl Mask {
     }
 }
 
+/// Samples that each gene has, as bits.
+pub struct Presence {
+    samples: u32,
+    /// Words of each gene; none if no value is missing.
+    words: Vec<u64>,
+}
+
+impl Presence {
+    /// Collects the present samples of a matrix.
+    pub fn of(matrix: &ExpressionMatrix) -> Self {
+        let samples = matrix.samples.len();
+        let mut words = Vec::new();
+        if matrix.values.iter().any(|value| value.is_nan()) {
+            for gene in 0..matrix.genes.len() {
+                let bit = |(place, value): (usize, &f64)| u64::from(!value.is_nan()) << place;
+                let word = |values: &[f64]| values.iter().enumerate().map(bit).sum::<u64>();
+                words.extend(matrix.row(gene).chunks(64).map(word));
+            }
+        }
+        Self { samples: samples as u32, words }
+    }
+
+    /// Returns the number of samples that both genes, counted from 1, have.
+    pub fn common(&self, gene1: u32, gene2: u32) -> u32 {
+        if self.words.is_empty() {
+            return self.samples;
+        }
+        let width = self.samples.div_ceil(64) as usize;
+        let [a, b] = [gene1, gene2].map(|gene| &self.words[(gene as usize - 1) * width..][..width]);
+        a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
+    }
+}
+
 /// Returns the row of a pair.
 pub fn row_of<'a>(pair: &'a Match, missing: u32, mask: &'a [u8]) -> Row<'a> {
     Row {

@@ -4,6 +4,7 @@ pub mod estimate;
 mod job;
 mod mask;
 pub mod strongest;
+mod tested;
 
 use std::ops::Range;
 use std::path::Path;
@@ -22,7 +23,8 @@ use cuesta_input::pair_matrix::{
 use cuesta_runtime::parallel::lock;
 
 use job::{PairJob, PairSource};
-pub use mask::{Mask, row_of};
+pub use mask::{Mask, Presence, row_of};
+pub use tested::TestedPairs;
 
 use crate::kernel::correlate::{Counts, Prepared, bands};
 use crate::params::CorrelateParams;
