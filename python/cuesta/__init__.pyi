@@ -189,8 +189,11 @@ def run(
 def run(
     workload: Literal["communities"],
     *inputs: Input | Sequence[Input],
-    method: Literal["components", "label-propagation", "louvain"] = "components",
+    method: Literal["components", "label-propagation", "louvain", "leiden"] = "components",
     iterations: int = 10,
+    quality: Literal["modularity", "cpm"] = "modularity",
+    resolution: float = 1.0,
+    weights: Literal["rows", "score"] = "rows",
     genes: int | PathText | None = None,
     graph: Literal["none", "graphml"] = "none",
     min_abs_score: float = 0.0,
@@ -224,6 +227,13 @@ def run(
         How communities are found.
     iterations
         Most rounds of label propagation. From 1 to 1000 rounds.
+    quality
+        Of leiden: the quality that communities maximise; cpm is the constant Potts model.
+    resolution
+        Of leiden: more makes smaller communities; for cpm, the weight that a pair must exceed. From
+        1e-06 to 1000.
+    weights
+        Of leiden: the weight of an edge, 1 for each row as for louvain, or its |score|.
     genes
         Genes in the network, so that genes without an edge are listed too. A number, or a file that
         names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.
@@ -1478,8 +1488,11 @@ def compare(
 def compare(
     workload: Literal["communities"],
     *inputs: Input | Sequence[Input],
-    method: Literal["components", "label-propagation", "louvain"] = "components",
+    method: Literal["components", "label-propagation", "louvain", "leiden"] = "components",
     iterations: int = 10,
+    quality: Literal["modularity", "cpm"] = "modularity",
+    resolution: float = 1.0,
+    weights: Literal["rows", "score"] = "rows",
     genes: int | PathText | None = None,
     graph: Literal["none", "graphml"] = "none",
     min_abs_score: float = 0.0,
@@ -1513,6 +1526,13 @@ def compare(
         How communities are found.
     iterations
         Most rounds of label propagation. From 1 to 1000 rounds.
+    quality
+        Of leiden: the quality that communities maximise; cpm is the constant Potts model.
+    resolution
+        Of leiden: more makes smaller communities; for cpm, the weight that a pair must exceed. From
+        1e-06 to 1000.
+    weights
+        Of leiden: the weight of an edge, 1 for each row as for louvain, or its |score|.
     genes
         Genes in the network, so that genes without an edge are listed too. A number, or a file that
         names them: genes.tsv, a list with a name a line, an expression matrix or a pair matrix.

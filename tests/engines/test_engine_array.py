@@ -185,6 +185,7 @@ def test_a_trial_in_the_lab_is_verified_and_recorded(tmp_path: Path) -> None:
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("communities", {"method": "louvain"}, "does not offer --method louvain"),
+    ("communities", {"method": "leiden"}, "does not offer --method leiden"),
     ("scan", {"min_abs_score": 0.8, "max_abs_score": 0.5}, "--max-abs-score is 0.5"),
     ("scan", {"score_index": 3}, "has 1 scores, --score-index 3 asks for another"),
     ("degrees", {"genes": 5}, "has gene 7, but --genes says there are 5"),

@@ -191,6 +191,7 @@ def test_a_line_far_into_a_file_is_placed_from_where_the_file_starts(
         ("degrees", {"genes": 10}, "--genes says there are 10"),
         ("communities", {"genes": 10}, "--genes says there are 10"),
         ("communities", {"method": "louvain"}, "goes through the genes one by one; run it with"),
+        ("communities", {"method": "leiden"}, "--method leiden goes through the genes one by one"),
     ],
     ids=str,
 )

@@ -259,6 +259,7 @@ def test_a_duplicate_row_is_refused_even_if_the_join_would_drop_it(
         ("degrees", {"genes": 10}, "--genes says there are 10"),
         ("communities", {"genes": 10}, "--genes says there are 10"),
         ("communities", {"method": "louvain"}, "engine spark-scala has no --method louvain"),
+        ("communities", {"method": "leiden"}, "engine spark-scala has no --method leiden"),
         ("dataflow", {"shift": "1,2"}, "--shift is"),
     ],
     ids=str,

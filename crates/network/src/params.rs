@@ -1,5 +1,7 @@
 //! Parameters of the network workloads, as the command line gives them, with their ranges.
 
+use std::ops::RangeInclusive;
+
 use cuesta_core::{Error, Result};
 use cuesta_input::FilterParams;
 use cuesta_input::limits::GENES_MAX;
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::correlate;
 pub use crate::kernel::differential::ScoreMethod;
 pub use crate::kernel::join::JoinKind;
+pub use crate::kernel::quality::CommunityQuality;
 
 /// Parameters of `scan`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -293,7 +296,33 @@ pub enum CommunityMethod {
     LabelPropagation,
     /// Louvain modularity optimisation in the order of the gene numbers.
     Louvain,
+    /// Leiden optimisation of a quality in the order of the gene numbers.
+    Leiden,
 }
+
+/// Weight of a row as an edge, for `leiden`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EdgeWeight {
+    /// Each row weighs 1.
+    #[default]
+    Rows,
+    /// Each row weighs its |score|.
+    Score,
+}
+
+impl EdgeWeight {
+    /// Returns the number that stands for the weight 1.
+    pub fn unit(self) -> u64 {
+        match self {
+            Self::Rows => 1,
+            Self::Score => 1_000_000,
+        }
+    }
+}
+
+/// Range of the resolution of `leiden`; it is taken in millionths.
+pub const RESOLUTIONS: RangeInclusive<f64> = 1e-6..=1000.0;
 
 /// Parameters of `communities`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -310,6 +339,15 @@ pub struct CommunitiesParams {
     /// Maximum number of rounds of label propagation, 1 to 1000.
     #[serde(default = "rounds")]
     pub iterations: u32,
+    /// Quality that `leiden` optimises.
+    #[serde(default)]
+    pub quality: CommunityQuality,
+    /// Resolution of the quality, in [`RESOLUTIONS`]: more makes smaller communities.
+    #[serde(default = "resolution")]
+    pub resolution: f64,
+    /// Weight of a row, for `leiden`.
+    #[serde(default)]
+    pub weights: EdgeWeight,
     /// Whether to write the network too.
     #[serde(default)]
     pub graph: GraphFormat,
@@ -319,6 +357,10 @@ fn rounds() -> u32 {
     10
 }
 
+fn resolution() -> f64 {
+    1.0
+}
+
 impl Default for CommunitiesParams {
     fn default() -> Self {
         Self {
@@ -326,6 +368,9 @@ impl Default for CommunitiesParams {
             genes: None,
             method: CommunityMethod::Components,
             iterations: rounds(),
+            quality: CommunityQuality::default(),
+            resolution: resolution(),
+            weights: EdgeWeight::default(),
             graph: GraphFormat::None,
         }
     }
@@ -339,6 +384,10 @@ impl CommunitiesParams {
     pub fn check(&self) -> Result<()> {
         self.filter.check()?;
         check_genes(self.genes)?;
+        if !RESOLUTIONS.contains(&self.resolution) {
+            let text = format!("--resolution is {}, give 0.000001 to 1000", self.resolution);
+            return Err(Error::input("arguments", text));
+        }
         if (1..=1000).contains(&self.iterations) {
             return Ok(());
         }

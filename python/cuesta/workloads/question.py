@@ -83,6 +83,7 @@ _METHODS = {
     "components": ", as connected components",
     "label-propagation": ", by label propagation",
     "louvain": ", by modularity (Louvain)",
+    "leiden": ", by the Leiden method",
 }
 
 

@@ -7,21 +7,15 @@
 
 use super::graph::Graph;
 use super::union_find::UnionFind;
+use super::weighted_graph::{CommunitySums, WeightedGraph, renumber};
 
 /// Maximum number of sweeps over the vertices of a level.
 const SWEEPS_MAX: u32 = 100;
 
-/// Weighted graph of a level: (neighbour, weight) lists, and the weight inside each vertex.
-struct Level {
-    rows: Vec<Vec<(u32, u64)>>,
-    /// Twice the weight of edges inside the vertex.
-    inside: Vec<u64>,
-}
-
 /// Returns the community of each gene as its smallest member.
 pub fn labels(graph: &Graph) -> Vec<u32> {
     let mut labels: Vec<u32> = (0..graph.genes() as u32).collect();
-    let mut level = first_level(graph);
+    let mut level = WeightedGraph::of_graph(graph);
     let total = 2 * graph.edges() as u64;
     loop {
         let (communities, moved) = settle(&level, total);
@@ -32,7 +26,7 @@ pub fn labels(graph: &Graph) -> Vec<u32> {
         for label in &mut labels {
             *label = communities[*label as usize];
         }
-        level = aggregate(&level, &communities, count);
+        level = level.aggregate(&communities, count);
     }
 }
 
@@ -73,56 +67,36 @@ pub fn modularity(graph: &Graph, labels: &[u32]) -> f64 {
         .sum()
 }
 
-fn first_level(graph: &Graph) -> Level {
-    let rows = (0..graph.genes())
-        .map(|gene| {
-            let neighbours = graph.neighbours(gene);
-            neighbours
-                .chunk_by(|a, b| a == b)
-                .map(|same| (same[0], same.len() as u64))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    Level { rows, inside: vec![0; graph.genes()] }
-}
-
 /// Moves vertices between communities until no move gains; returns whether any vertex moved.
-fn settle(level: &Level, total: u64) -> (Vec<u32>, bool) {
-    let count = level.rows.len();
-    let weight = |vertex: usize| -> u64 {
-        level.inside[vertex] + level.rows[vertex].iter().map(|&(_, weight)| weight).sum::<u64>()
-    };
-    let degrees: Vec<u64> = (0..count).map(weight).collect();
+fn settle(level: &WeightedGraph, total: u64) -> (Vec<u32>, bool) {
+    let count = level.len();
+    let degrees = level.masses();
     let mut community: Vec<u32> = (0..count as u32).collect();
-    let mut mass = degrees.clone();
-    let mut to = vec![0u64; count];
+    let mut masses = degrees.to_vec();
+    let mut sums = CommunitySums::new(count);
     let mut any = false;
     for _ in 0..SWEEPS_MAX {
         let mut moved = false;
         for vertex in 0..count {
-            let row = &level.rows[vertex];
-            for &(neighbour, weight) in row {
-                to[community[neighbour as usize] as usize] += weight;
+            for (neighbour, weight) in level.edges(vertex) {
+                sums.add(community[neighbour as usize], weight);
             }
             let home = community[vertex];
-            mass[home as usize] -= degrees[vertex];
+            masses[home as usize] -= degrees[vertex];
             let gain = |c: u32| -> i128 {
-                let (to, mass) = (i128::from(to[c as usize]), i128::from(mass[c as usize]));
+                let (to, mass) = (i128::from(sums.to(c)), i128::from(masses[c as usize]));
                 to * i128::from(total) - i128::from(degrees[vertex]) * mass
             };
             let mut best = (gain(home), home);
-            for &(neighbour, _) in row {
-                let c = community[neighbour as usize];
+            for &c in sums.communities() {
                 let value = gain(c);
                 if value > best.0 || (value == best.0 && c < best.1 && best.1 != home) {
                     best = (value, c);
                 }
             }
-            mass[best.1 as usize] += degrees[vertex];
+            masses[best.1 as usize] += degrees[vertex];
             moved |= best.1 != home;
-            for &(neighbour, _) in row {
-                to[community[neighbour as usize] as usize] = 0;
-            }
+            sums.clear();
             community[vertex] = best.1;
         }
         any |= moved;
@@ -131,51 +105,6 @@ fn settle(level: &Level, total: u64) -> (Vec<u32>, bool) {
         }
     }
     (community, any)
-}
-
-/// Numbers the communities in the order of their first vertex.
-fn renumber(communities: &[u32]) -> (Vec<u32>, usize) {
-    let mut numbers = vec![u32::MAX; communities.len()];
-    let mut count = 0;
-    let renumbered = communities
-        .iter()
-        .map(|&community| {
-            let slot = &mut numbers[community as usize];
-            if *slot == u32::MAX {
-                *slot = count;
-                count += 1;
-            }
-            *slot
-        })
-        .collect();
-    (renumbered, count as usize)
-}
-
-fn aggregate(level: &Level, communities: &[u32], count: usize) -> Level {
-    let mut inside = vec![0u64; count];
-    let mut pairs: Vec<Vec<(u32, u64)>> = vec![Vec::new(); count];
-    for (vertex, row) in level.rows.iter().enumerate() {
-        let home = communities[vertex];
-        inside[home as usize] += level.inside[vertex];
-        for &(neighbour, weight) in row {
-            let neighbour_home = communities[neighbour as usize];
-            if neighbour_home == home {
-                inside[home as usize] += weight;
-            } else {
-                pairs[home as usize].push((neighbour_home, weight));
-            }
-        }
-    }
-    let rows = pairs
-        .into_iter()
-        .map(|mut row| {
-            row.sort_unstable();
-            row.chunk_by(|a, b| a.0 == b.0)
-                .map(|same| (same[0].0, same.iter().map(|&(_, weight)| weight).sum()))
-                .collect()
-        })
-        .collect();
-    Level { rows, inside }
 }
 
 #[cfg(test)]

@@ -81,12 +81,16 @@ fn communities(request: &Request) -> Result<CommunitiesParams> {
     let params: CommunitiesParams = parameters(&request.parameters)?;
     params.check()?;
     params.filter.check()?;
-    if params.method == CommunityMethod::Louvain {
-        let text = "--method louvain goes through the genes one by one; run it with --engine \
-                    native, or take components or label-propagation";
-        return Err(Error::input("communities", text));
-    }
-    Ok(params)
+    let name = match params.method {
+        CommunityMethod::Louvain => "louvain",
+        CommunityMethod::Leiden => "leiden",
+        CommunityMethod::Components | CommunityMethod::LabelPropagation => return Ok(params),
+    };
+    let text = format!(
+        "--method {name} goes through the genes one by one; run it with --engine native, or take \
+         components or label-propagation"
+    );
+    Err(Error::input("communities", text))
 }
 
 fn without_rounds(workload: &str) -> Error {

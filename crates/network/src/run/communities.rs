@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use cuesta_core::Result;
 use cuesta_core::budget::Lease;
+use cuesta_core::fixed::Micro;
 use cuesta_core::job::{Context, Response, timed};
 use cuesta_core::progress::Progress;
 use cuesta_input::Filter;
@@ -13,6 +14,7 @@ use cuesta_input::pair_matrix::Need;
 use cuesta_runtime::parallel::lock;
 
 use super::degrees::{append_line, check_gene, write_file};
+use super::leiden;
 use super::pairs::{Pairs, Visitor, total};
 use crate::kernel::graph::Graph;
 use crate::kernel::label_propagation;
@@ -36,6 +38,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let mut response = Response::default();
     let (labels, counts) = match params.method {
         CommunityMethod::Components => components(context, &params, &filter, &mut response)?,
+        CommunityMethod::Leiden => leiden::run(context, &params, &filter, &mut response)?,
         _ => on_graph(context, &params, &filter, &mut response)?,
     };
     finish(&context.request.output, params.genes, (labels, counts), &mut response)?;
@@ -120,7 +123,7 @@ fn on_graph(
         Ok((Pairs::open(&context.request.inputs, filter, Need::Edge)?, 0, 0))
     })?;
     let edges = timed(response, "read", || {
-        let edges = edges(context, &pairs, params.genes)?;
+        let edges = edges(context, &pairs, params.genes, |genes, _| genes)?;
         let (bytes, rows) = (edges.bytes, edges.counts.rows_read);
         Ok((edges, bytes, rows))
     })?;
@@ -149,9 +152,9 @@ fn on_graph(
 }
 
 /// All edges that pass the filter, with genes from 0.
-pub struct EdgeList<'a> {
+pub struct EdgeList<'a, E> {
     /// The edges, in no particular order.
-    pub list: Vec<(u32, u32)>,
+    pub list: Vec<E>,
     /// Rows read and selected.
     pub counts: Counts,
     /// Bytes read.
@@ -159,23 +162,29 @@ pub struct EdgeList<'a> {
     _leases: Vec<Lease<'a>>,
 }
 
-/// Reads edges under the memory budget.
+/// Reads edges under the memory budget; `make` makes one of its genes, from 0, and its score.
 ///
 /// # Errors
 /// `Input`, also if they do not fit in memory; `System`; `Cancelled`.
-pub fn edges<'a>(context: &Context<'a>, pairs: &Pairs, genes: Option<u32>) -> Result<EdgeList<'a>> {
+pub fn edges<'a, E: Copy + Send>(
+    context: &Context<'a>,
+    pairs: &Pairs,
+    genes: Option<u32>,
+    make: impl Fn((u32, u32), Micro) -> E + Sync,
+) -> Result<EdgeList<'a, E>> {
     let lists = Mutex::new(Vec::new());
     let visitor = Visitor {
-        keep: &|state: &mut Vec<(u32, u32)>, _, row| {
+        keep: &|state: &mut Vec<E>, _, row| {
             let (gene1, gene2, _) = row.place();
             check_gene(genes, gene1)?;
-            state.push((gene1 - 1, gene2 - 1));
+            state.push(make((gene1 - 1, gene2 - 1), row.score()));
             Ok(())
         },
         flush: &|state, _, last| {
             if last {
                 // Two copies: one in the list of the thread, one in the common list.
-                let lease = context.budget.take(16 * state.len() as u64, "the edges")?;
+                let size_bytes = 2 * size_of_val(state.as_slice()) as u64;
+                let lease = context.budget.take(size_bytes, "the edges")?;
                 lock(&lists).push((lease, std::mem::take(state)));
             }
             Ok(())

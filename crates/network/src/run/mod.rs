@@ -6,6 +6,7 @@ pub mod correlate;
 pub mod degrees;
 pub mod differential;
 pub mod join;
+pub mod leiden;
 pub mod load;
 pub mod pairs;
 pub mod scan;

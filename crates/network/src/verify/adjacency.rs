@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
+use cuesta_input::row::Row;
 
+use super::levels::NetworkArrays;
 use super::rows::RowScan;
 use super::store::{PartitionOptions, RecordStore};
 
@@ -30,29 +32,11 @@ impl<'a> EdgeStore<'a> {
     /// # Errors
     /// `Input` for an input that cannot be read; `System`; `Cancelled`.
     pub fn read(context: &Context<'a>, rows: &RowScan<'_>) -> Result<Self> {
-        let options = PartitionOptions {
-            budget: context.budget,
-            memory_bytes: context.budget.limit_bytes() / 3,
-            scratch: &context.request.scratch,
-            threads: context.request.threads,
+        let record = |row: &Row<'_>| {
+            let edge = u64::from(row.gene1 - 1) << 32 | u64::from(row.gene2 - 1);
+            edge.to_le_bytes()
         };
-        let store = RecordStore::new(options, 1);
-        let make = || (store.sink(), 0, Ok(()));
-        let states = rows.each(make, |(sink, last, stored), written| {
-            let (gene1, gene2) = (written.row.gene1, written.row.gene2);
-            *last = gene1.max(*last);
-            if stored.is_ok() {
-                let edge = u64::from(gene1 - 1) << 32 | u64::from(gene2 - 1);
-                *stored = store.add(sink, 0, edge.to_le_bytes());
-            }
-            Ok(())
-        })?;
-        let mut last_gene = 0;
-        for (mut sink, last, stored) in states {
-            stored?;
-            store.finish(&mut sink)?;
-            last_gene = last_gene.max(last);
-        }
+        let (store, last_gene) = stored(context, rows, record)?;
         Ok(Self { store, last_gene })
     }
 
@@ -117,6 +101,130 @@ impl<'a> EdgeStore<'a> {
             let (gene1, gene2) = ((edge >> 32) as usize, edge as u32 as usize);
             take(gene1, gene2);
             take(gene2, gene1);
+        })
+    }
+}
+
+/// Stores a record of each row, and returns the largest gene too, from 1; 0 without rows. Records
+/// may take a third of the memory.
+///
+/// # Errors
+/// `Input` for an input that cannot be read; `System`; `Cancelled`.
+fn stored<'a, const N: usize>(
+    context: &Context<'a>,
+    rows: &RowScan<'_>,
+    record: impl Fn(&Row<'_>) -> [u8; N] + Sync,
+) -> Result<(RecordStore<'a, N>, u32)> {
+    let options = PartitionOptions {
+        budget: context.budget,
+        memory_bytes: context.budget.limit_bytes() / 3,
+        scratch: &context.request.scratch,
+        threads: context.request.threads,
+    };
+    let store = RecordStore::new(options, 1);
+    let make = || (store.sink(), 0, Ok(()));
+    let states = rows.each(make, |(sink, last, stored), written| {
+        *last = written.row.gene1.max(*last);
+        if stored.is_ok() {
+            *stored = store.add(sink, 0, record(&written.row));
+        }
+        Ok(())
+    })?;
+    let mut last_gene = 0;
+    for (mut sink, last, stored) in states {
+        stored?;
+        store.finish(&mut sink)?;
+        last_gene = last_gene.max(last);
+    }
+    Ok((store, last_gene))
+}
+
+/// Edges with weights, in memory if they fit, else on disk; genes from 0.
+pub struct WeightedStore<'a> {
+    store: RecordStore<'a, 12>,
+    last_gene: u32,
+}
+
+impl<'a> WeightedStore<'a> {
+    /// Reads the edges, with the weight of their score; they may take a third of the memory.
+    ///
+    /// # Errors
+    /// `Input` for an input that cannot be read; `System`; `Cancelled`.
+    pub fn read(
+        context: &Context<'a>,
+        rows: &RowScan<'_>,
+        weight: impl Fn(i32) -> u32 + Sync,
+    ) -> Result<Self> {
+        let record = |row: &Row<'_>| {
+            let mut record = [0; 12];
+            let numbers = [row.gene1 - 1, row.gene2 - 1, weight(rows.wanted.score(row))];
+            for (bytes, number) in record.as_chunks_mut().0.iter_mut().zip(numbers) {
+                *bytes = number.to_le_bytes();
+            }
+            record
+        };
+        let (store, last_gene) = stored(context, rows, record)?;
+        Ok(Self { store, last_gene })
+    }
+
+    /// Returns the largest gene of an edge, from 1; 0 without edges.
+    pub fn last_gene(&self) -> u32 {
+        self.last_gene
+    }
+
+    /// Returns the network of `genes` genes, neighbours ascending and once, without weights of 0,
+    /// its masses the degrees; and whether each gene has an edge, of any weight.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn network(&self, genes: usize) -> Result<(NetworkArrays, Vec<bool>)> {
+        let mut places = vec![0usize; genes + 1];
+        self.each(|gene, _| places[gene + 1] += 1)?;
+        let touched = places[1..].iter().map(|&edges| edges > 0).collect();
+        for gene in 0..genes {
+            places[gene + 1] += places[gene];
+        }
+        let mut ends = vec![(0u32, 0u32); places[genes]];
+        let mut next = places.clone();
+        self.each(|gene, end| {
+            ends[next[gene]] = end;
+            next[gene] += 1;
+        })?;
+        let mut arrays = NetworkArrays { starts: vec![0], ..NetworkArrays::default() };
+        for gene in 0..genes {
+            let row = &mut ends[places[gene]..places[gene + 1]];
+            row.sort_unstable_by_key(|end| end.0);
+            let mut degree = 0;
+            for &(neighbour, weight) in row.iter().filter(|end| end.1 > 0) {
+                let weight = u64::from(weight);
+                degree += weight;
+                let start = arrays.starts[gene];
+                match arrays.near[start..].last() {
+                    Some(&last) if last == neighbour => {
+                        *arrays.weights.last_mut().unwrap_or(&mut 0) += weight;
+                    }
+                    _ => {
+                        arrays.near.push(neighbour);
+                        arrays.weights.push(weight);
+                    }
+                }
+            }
+            arrays.starts.push(arrays.near.len());
+            arrays.masses.push(degree);
+        }
+        Ok((arrays, touched))
+    }
+
+    /// Calls `take(gene, (neighbour, weight))` for both ends of each edge.
+    fn each(&self, mut take: impl FnMut(usize, (u32, u32))) -> Result<()> {
+        self.store.each(0, |record| {
+            let mut numbers = [0; 3];
+            for (number, bytes) in numbers.iter_mut().zip(record.as_chunks().0) {
+                *number = u32::from_le_bytes(*bytes);
+            }
+            let [gene1, gene2, weight] = numbers;
+            take(gene1 as usize, (gene2, weight));
+            take(gene2 as usize, (gene1, weight));
         })
     }
 }

@@ -7,14 +7,16 @@ use cuesta_core::job::{Context, Verdict};
 use cuesta_core::{Error, Result};
 use cuesta_input::pair_matrix::Need;
 
-use super::adjacency::EdgeStore;
+use super::adjacency::{EdgeStore, WeightedStore};
 use super::forest::Forest;
 use super::names::Named;
 use super::rows::{RowScan, announce};
 use super::table::{TableFile, integers};
 use super::wanted::Wanted;
-use super::{graph, judge, louvain, propagation, refused};
-use crate::params::{CommunitiesParams, CommunityMethod, GraphFormat};
+use super::{graph, judge, leiden, louvain, propagation, refused};
+use crate::params::{
+    CommunitiesParams, CommunityMethod, CommunityQuality, EdgeWeight, GraphFormat,
+};
 use crate::run::annotate::GRAPH_FILE;
 use crate::run::communities::COMMUNITIES_FILE;
 
@@ -22,8 +24,9 @@ use crate::run::communities::COMMUNITIES_FILE;
 /// community. Components: each edge lies within a community, and the number of communities equals
 /// the number of components of the edges, so each community is connected; nothing is left to
 /// chance, in 8 bytes for each gene. Label propagation: the rounds are repeated, each gene sorting
-/// the labels around it. Louvain: the moves are repeated on flat arrays. The latter two store the
-/// edges, on disk if memory is short.
+/// the labels around it. Louvain and Leiden: the moves are repeated on flat arrays; of Leiden, the
+/// labels alone prove that communities are connected, that no move gains and what the quality is.
+/// All but components store the edges, on disk if memory is short.
 ///
 /// # Errors
 /// `Input` for an input that cannot be read; `System`; `Cancelled`.
@@ -45,6 +48,7 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
         CommunityMethod::LabelPropagation | CommunityMethod::Louvain => {
             recomputed(context, &params, &labels)?
         }
+        CommunityMethod::Leiden => weighted(context, &params, &labels)?,
     };
     let sizes = sizes_of(&labels);
     let mut digest = Digest::default();
@@ -62,6 +66,9 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     let mut verdict = Verdict::proven(digest, check.right, wrong, method).covers(files);
     let genes = params.genes.unwrap_or(check.last_gene) as usize;
     verdict.require(labels.len() == genes, "genes are missing or too many");
+    if let Some(flaw) = check.flaw {
+        verdict.require(false, flaw);
+    }
     if params.graph == GraphFormat::Graphml {
         let rows = edges_of(context, &params);
         let expected = graph::Expected { rows: &rows, names: named.names(), labels: Some(&labels) };
@@ -72,6 +79,7 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
         verdict.counts.insert("communities", communities);
         let largest = sizes.iter().copied().filter(|&size| size > 1).max();
         verdict.counts.insert("largest_community", u64::from(largest.unwrap_or(0)));
+        verdict.counts.extend(check.quality);
     }
     Ok(verdict)
 }
@@ -89,6 +97,10 @@ fn method_of(method: CommunityMethod) -> &'static str {
         CommunityMethod::Louvain => {
             "every byte of the input read by a reader of its own; Louvain again, on flat arrays"
         }
+        CommunityMethod::Leiden => {
+            "every byte of the input read by a reader of its own; Leiden again, on flat arrays; \
+             communities are connected, and no move of a gene and no union of two gains"
+        }
     }
 }
 
@@ -99,6 +111,16 @@ struct LabelCheck {
     last_gene: u32,
     /// Genes with an edge; if absent, the genes in communities of at least two genes.
     touched: Option<Vec<bool>>,
+    /// Property that the communities lack.
+    flaw: Option<&'static str>,
+    /// Name of the quality as a count, and its value.
+    quality: Option<(&'static str, u64)>,
+}
+
+impl LabelCheck {
+    fn new(right: bool, last_gene: u32, touched: Option<Vec<bool>>) -> Self {
+        Self { right, last_gene, touched, flaw: None, quality: None }
+    }
 }
 
 /// Returns the labels of the answer, genes and labels from 0.
@@ -177,11 +199,9 @@ fn components(
     let joined: usize = states.iter().map(|state| state.0).sum();
     let apart: u64 = states.iter().map(|state| state.1).sum();
     let communities = (0u32..).zip(labels).filter(|(gene, label)| gene == *label).count();
-    Ok(LabelCheck {
-        right: apart == 0 && communities + joined == labels.len(),
-        last_gene: states.iter().map(|state| state.2).max().unwrap_or(0),
-        touched: None,
-    })
+    let right = apart == 0 && communities + joined == labels.len();
+    let last_gene = states.iter().map(|state| state.2).max().unwrap_or(0);
+    Ok(LabelCheck::new(right, last_gene, None))
 }
 
 /// Computes the communities again.
@@ -193,7 +213,7 @@ fn recomputed(
     let edges = EdgeStore::read(context, &edges_of(context, params))?;
     let last_gene = edges.last_gene();
     if last_gene as usize > labels.len() {
-        return Ok(LabelCheck { right: false, last_gene, touched: None });
+        return Ok(LabelCheck::new(false, last_gene, None));
     }
     let degrees = edges.degrees(labels.len())?;
     let touched = Some(degrees.iter().map(|&degree| degree > 0).collect());
@@ -205,5 +225,37 @@ fn recomputed(
         }
         _ => propagation::labels(context, &edges, &degrees, params.iterations)?,
     };
-    Ok(LabelCheck { right: expected == labels, last_gene, touched })
+    Ok(LabelCheck::new(expected == labels, last_gene, touched))
+}
+
+/// Computes the communities of the weighted network again, and their properties.
+fn weighted(
+    context: &Context<'_>,
+    params: &CommunitiesParams,
+    labels: &[u32],
+) -> Result<LabelCheck> {
+    let weight = |score: i32| match params.weights {
+        EdgeWeight::Rows => 1,
+        EdgeWeight::Score => score.unsigned_abs(),
+    };
+    let edges = WeightedStore::read(context, &edges_of(context, params), weight)?;
+    let last_gene = edges.last_gene();
+    if last_gene as usize > labels.len() {
+        return Ok(LabelCheck::new(false, last_gene, None));
+    }
+    // Genes after the last edge are alone, and do not change the order of the others.
+    let (mut arrays, mut touched) = edges.network(last_gene as usize)?;
+    touched.resize(labels.len(), false);
+    drop(edges);
+    let factors = leiden::Factors::of(params, arrays.masses.iter().sum());
+    if params.quality == CommunityQuality::Cpm {
+        arrays.masses.fill(1);
+    }
+    let network = arrays.level();
+    let mut expected = leiden::labels(network, &factors, context.progress)?;
+    expected.extend(last_gene..labels.len() as u32);
+    let check = LabelCheck::new(expected == labels, last_gene, Some(touched));
+    let labels = &labels[..last_gene as usize];
+    let flaw = leiden::flaw(network, &factors, labels);
+    Ok(LabelCheck { flaw, quality: Some(leiden::quality(network, &factors, labels)), ..check })
 }

@@ -15,6 +15,8 @@ pub mod differential;
 pub mod forest;
 pub mod graph;
 pub mod join;
+pub mod leiden;
+mod levels;
 pub mod load;
 pub mod louvain;
 pub mod matching;

@@ -125,10 +125,12 @@ fn a_row_in_the_wrong_folder_is_refused() {
 fn edges_that_do_not_fit_are_refused_with_the_option_to_raise() {
     let workspace = Workspace::new();
     let input = workspace.make("a.txt", |_| {});
-    let mut request = workspace.request(&[&input], json!({ "method": "louvain" }));
-    request.budget = Budget::new(10_000).into();
-    let error = run_only("communities", &request).unwrap_err();
-    assert!(error.message().contains("raise --memory"), "{}", error.message());
+    for method in ["louvain", "leiden"] {
+        let mut request = workspace.request(&[&input], json!({ "method": method }));
+        request.budget = Budget::new(10_000).into();
+        let error = run_only("communities", &request).unwrap_err();
+        assert!(error.message().contains("raise --memory"), "{}", error.message());
+    }
 }
 
 #[test]
@@ -142,6 +144,7 @@ fn odd_parameters_are_refused() {
         ("degrees", json!({ "genes": 1 }), "give 2 to"),
         ("communities", json!({ "iterations": 0 }), "give 1 to 1000"),
         ("communities", json!({ "method": "magic" }), "unknown variant"),
+        ("communities", json!({ "resolution": 0.0 }), "give 0.000001 to 1000"),
         ("scan", json!({ "min_abs_score": "high" }), "invalid type"),
         ("nothing", json!({}), "no workload is named nothing"),
     ] {

@@ -110,14 +110,22 @@ fn network(workspace: &Workspace, name: &str, variant: u64) -> std::path::PathBu
     })
 }
 
-/// Returns requests for communities by each method.
-fn communities(workspace: &Workspace) -> [Request; 3] {
+/// Returns requests for communities by each method, and by each quality of Leiden.
+fn communities(workspace: &Workspace) -> [Request; 5] {
     let input = workspace.make("a.txt", |params| {
         params.genes = 40;
         params.samples = 5;
     });
-    ["components", "label-propagation", "louvain"].map(|method| {
-        let parameters = json!({ "min_abs_score": 0.5, "method": method, "genes": 45 });
+    [
+        json!({ "method": "components" }),
+        json!({ "method": "label-propagation" }),
+        json!({ "method": "louvain" }),
+        json!({ "method": "leiden", "weights": "score" }),
+        json!({ "method": "leiden", "quality": "cpm", "resolution": 0.3 }),
+    ]
+    .map(|mut parameters| {
+        parameters["min_abs_score"] = json!(0.5);
+        parameters["genes"] = json!(45);
         request(workspace, &[&input], parameters)
     })
 }

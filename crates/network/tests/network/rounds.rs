@@ -357,8 +357,11 @@ fn a_workload_without_rounds_or_memory_is_refused() {
         request.budget = Budget::new(memory_bytes).into();
         at_random(workload, &request, resources(None, None), 1).unwrap_err().message()
     };
-    let louvain = refused("communities", json!({ "method": "louvain" }), 1 << 30);
-    assert!(louvain.contains("run it with --engine native"), "{louvain}");
+    for method in ["louvain", "leiden"] {
+        let message = refused("communities", json!({ "method": method }), 1 << 30);
+        assert!(message.contains(method), "{message}");
+        assert!(message.contains("run it with --engine native"), "{message}");
+    }
     let propagation = json!({ "method": "label-propagation" });
     assert!(refused("communities", propagation, 1000).contains("raise --memory"));
     assert!(refused("join", json!({}), 1000).contains("the rows of a part needs"));

@@ -7,17 +7,19 @@ use std::path::Path;
 use crate::common::{Workspace, files, gzip, run_and_verify};
 use serde_json::json;
 
-const WORKLOADS: [(&str, &str); 5] = [
+const WORKLOADS: [(&str, &str); 6] = [
     ("scan", ""),
     ("degrees", ""),
     ("communities", "components"),
     ("communities", "label-propagation"),
     ("communities", "louvain"),
+    ("communities", "leiden"),
 ];
 
 fn parameters(method: &str, min_abs_score: f64) -> serde_json::Value {
     match method {
         "" => json!({ "min_abs_score": min_abs_score }),
+        "leiden" => json!({ "min_abs_score": min_abs_score, "method": method, "weights": "score" }),
         method => json!({ "min_abs_score": min_abs_score, "method": method }),
     }
 }

@@ -86,8 +86,11 @@ def _loaders(count: int, clock: Clock) -> Iterator[Loaders | None]:
 
 def _check(trial: Trial) -> None:
     """Check a trial before any work. Errors: `InputError`."""
-    if trial.parameters.get("method") == "louvain":
-        raise InputError("array: engine array does not offer --method louvain; use --engine native")
+    method = trial.parameters.get("method")
+    if trial.workload == "communities" and method in ("louvain", "leiden"):
+        raise InputError(
+            f"array: engine array does not offer --method {method}; use --engine native"
+        )
     # The native module checks a filter with the same messages for all engines.
     native_module().map_bytes(json.dumps(filter_parameters(trial.parameters)), b"")
 

@@ -37,7 +37,7 @@ impl Operation for StoreEdges {
     /// Sends the edges of a share, each for both of its genes.
     fn task(self, share: Share, context: TaskContext<'_, State>) -> TaskOutcome<Self> {
         let (pairs, job) = (self.rows.of_share(share)?, context.job());
-        let edges = edges(&job, &pairs, self.genes)?;
+        let edges = edges(&job, &pairs, self.genes, |genes, _| genes)?;
         let _lease = job.budget.take(16 * edges.list.len() as u64, "the edges to be sent")?;
         let end = |gene: u32, neighbour: u32| {
             let both = u64::from(gene) | u64::from(neighbour) << 32;
