@@ -69,6 +69,12 @@ impl Quality {
 
     /// Returns the quality of a partition of genes in millionths; 0 if it is negative.
     pub fn millionths(&self, genes: &WeightedGraph, labels: &[u32]) -> u64 {
+        let twice = 2 * i128::from(MILLION) * self.value(genes, labels);
+        ((twice + self.divisor) / (2 * self.divisor)).max(0) as u64
+    }
+
+    /// Returns the quality of a partition of genes, by which partitions of a network compare.
+    pub fn value(&self, genes: &WeightedGraph, labels: &[u32]) -> i128 {
         let mut inside = vec![0u64; labels.len()];
         let mut masses = vec![0u64; labels.len()];
         // Products of a gene with itself, which only modularity counts.
@@ -84,8 +90,7 @@ impl Quality {
             }
         }
         let each = |(&inside, &mass): (&u64, &u64)| self.gain(inside, mass, mass);
-        let sum = inside.iter().zip(&masses).map(each).sum::<i128>() + self_pairs;
-        ((2 * i128::from(MILLION) * sum + self.divisor) / (2 * self.divisor)).max(0) as u64
+        inside.iter().zip(&masses).map(each).sum::<i128>() + self_pairs
     }
 }
 

@@ -72,6 +72,11 @@ impl WeightedGraph {
         self.starts.push(self.near.len());
     }
 
+    /// Returns the number of edges.
+    pub fn edge_count(&self) -> usize {
+        self.near.len() / 2
+    }
+
     /// Returns the memory of [`WeightedGraph::of_edges`] in bytes, in addition to its edges.
     pub fn size_bytes(genes: usize, edges: usize) -> u64 {
         // The list that is sorted, and the network; both have two entries for an edge.

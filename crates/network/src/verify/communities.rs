@@ -13,7 +13,7 @@ use super::names::Named;
 use super::rows::{RowScan, announce};
 use super::table::{TableFile, integers};
 use super::wanted::Wanted;
-use super::{graph, judge, leiden, louvain, propagation, refused};
+use super::{graph, judge, leiden, louvain, propagation, refused, weighted_quality};
 use crate::params::{
     CommunitiesParams, CommunityMethod, CommunityQuality, EdgeWeight, GraphFormat,
 };
@@ -247,7 +247,7 @@ fn weighted(
     let (mut arrays, mut touched) = edges.network(last_gene as usize)?;
     touched.resize(labels.len(), false);
     drop(edges);
-    let factors = leiden::Factors::of(params, arrays.masses.iter().sum());
+    let factors = weighted_quality::Factors::of(params, arrays.masses.iter().sum());
     if params.quality == CommunityQuality::Cpm {
         arrays.masses.fill(1);
     }
@@ -257,5 +257,9 @@ fn weighted(
     let check = LabelCheck::new(expected == labels, last_gene, Some(touched));
     let labels = &labels[..last_gene as usize];
     let flaw = leiden::flaw(network, &factors, labels);
-    Ok(LabelCheck { flaw, quality: Some(leiden::quality(network, &factors, labels)), ..check })
+    Ok(LabelCheck {
+        flaw,
+        quality: Some(weighted_quality::quality(network, &factors, labels)),
+        ..check
+    })
 }

@@ -33,6 +33,7 @@ pub mod table;
 mod tails;
 pub mod text;
 pub mod wanted;
+pub mod weighted_quality;
 
 use std::path::Path;
 
