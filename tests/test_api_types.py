@@ -43,7 +43,7 @@ REVEALED = [
 ]
 WRONG = [
     'cuesta.run("communities", "x", min_score=0.8)',
-    'cuesta.run("communities", "x", method="leiden")',
+    'cuesta.run("communities", "x", method="walktrap")',
     'cuesta.run("sort", "x", min_abs_score=0.8)',
     'cuesta.run("scan", "x", engine="fortran")',
     'cuesta.run("scan", "x", memory=0.5)',

@@ -110,7 +110,7 @@ def test_options_of_leiden_are_refused_where_they_change_nothing(tmp_path: Path)
     table = write_pairs(tmp_path / "pairs.txt", {(0, 1): 0.5})
     options: list[dict[str, Any]] = [{"quality": "cpm"}, {"resolution": 2.0}, {"weights": "score"}]
     for option in options:
-        with pytest.raises(cuesta.CuestaError, match="is for --method leiden alone; leave it out"):
+        with pytest.raises(cuesta.CuestaError, match="is for method leiden alone; leave it out"):
             cuesta.run(
                 "communities", table, method="louvain", output=tmp_path / "answer", progress=False,
                 **option,

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use cuesta_core::Result;
 
+use super::error_lengths::FAR_DEEPER;
 use super::files::{Compared, put_letters};
 use super::links::{End, opposite, sequence};
 use super::paths::{JoinedPath, Paths, turned};
 use crate::kernel::kmer::Base;
-use crate::kernel::simplify::OVERWHELMING;
 use crate::pairs::SolidKind;
 
 /// Successors of the ends that have exactly one.
@@ -48,7 +48,7 @@ impl<'c, 'p, 'a> Continuations<'c, 'p, 'a> {
     pub fn of(&self, path: usize) -> Vec<Vec<Base>> {
         let facts = &self.paths.all[path];
         let depth = facts.count_sum as f64 / facts.kmers() as f64;
-        if facts.is_circle() || OVERWHELMING * depth < self.mean {
+        if facts.is_circle() || FAR_DEEPER * depth < self.mean {
             return Vec::new();
         }
         let codes = self.paths.spelled(path);

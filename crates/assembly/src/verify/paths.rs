@@ -187,11 +187,10 @@ impl<'p, 'a> Paths<'p, 'a> {
         path.kmers() + self.k as u64 - 1
     }
 
-    /// Returns the mean count of the k-mers of all paths.
+    /// Mean count of the k-mers of all paths.
     pub fn mean_coverage(&self) -> f64 {
-        let sum: u64 = self.all.iter().map(|path| path.count_sum).sum();
-        let kmers: u64 = self.all.iter().map(|path| path.kmers()).sum();
-        sum as f64 / kmers.max(1) as f64
+        let sum = |of: fn(&JoinedPath) -> u64| self.all.iter().map(of).sum::<u64>();
+        sum(|path| path.count_sum) as f64 / sum(JoinedPath::kmers).max(1) as f64
     }
 
     /// Iterates over the paths that compete with the path of `end` for the continuations at `end`.

@@ -1,6 +1,6 @@
 //! Leiden community detection, deterministic: each iteration visits vertices in an order that
-//! depends on its number and that of its start alone, gains are compared as integers, and a tie goes to the smallest
-//! community.
+//! depends on its number and that of its start alone, gains are compared as integers, and a tie
+//! goes to the smallest community.
 //!
 //! An iteration moves vertices, refines the communities from single vertices, makes the refined
 //! communities the vertices of the next level, and starts there from the communities before their

@@ -17,7 +17,7 @@ use super::weighted_quality::Factors;
 /// `Cancelled`.
 pub fn labels(genes: FlatNetwork<'_>, factors: &Factors, progress: &Progress) -> Result<Vec<u32>> {
     let edges = genes.near.len() / 2;
-    let starts = if edges == 0 { 10 } else { ((1 << 17) / edges).clamp(1, 10) };
+    let starts = ((1 << 17) / edges.max(1)).clamp(1, 10);
     let mut found = Vec::new();
     for start in 0..starts as u64 {
         let labels = started(genes, factors, (start, progress))?;

@@ -26,7 +26,7 @@ pub fn write_reads(folder: &Path, reads: &[String]) {
     std::fs::write(folder.join("reads.fa"), text).unwrap();
 }
 
-/// Whether a read has all sizes of k-mers, given as for `-k`: a run refuses a size that no read has.
+/// Whether a read has all sizes of k-mers, given as for `-k`; a run refuses one that no read has.
 pub fn have_all_sizes(reads: &[String], sizes: &str) -> bool {
     let largest: usize = sizes.rsplit(',').next().unwrap().parse().unwrap();
     reads.iter().any(|read| read.len() >= largest)
