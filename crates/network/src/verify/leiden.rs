@@ -18,12 +18,12 @@ use super::weighted_quality::Factors;
 pub fn labels(genes: FlatNetwork<'_>, factors: &Factors, progress: &Progress) -> Result<Vec<u32>> {
     let edges = genes.near.len() / 2;
     let starts = ((1 << 17) / edges.max(1)).clamp(1, 10);
-    let mut found = Vec::new();
+    let mut started_labels = Vec::new();
     for start in 0..starts as u64 {
         let labels = started(genes, factors, (start, progress))?;
-        found.push((factors.twice_gained(genes, &labels), Reverse(start), labels));
+        started_labels.push((factors.twice_gained(genes, &labels), Reverse(start), labels));
     }
-    let best = found.into_iter().max_by_key(|(gained, start, _)| (*gained, *start));
+    let best = started_labels.into_iter().max_by_key(|(gained, start, _)| (*gained, *start));
     Ok(best.map(|(_, _, labels)| labels).unwrap_or_default())
 }
 
