@@ -73,6 +73,6 @@ pub fn write(
 }
 
 fn foreign() -> Error {
-    let text = "has a pair that its matrix does not have; run the workload again";
+    let text = "the answer has a pair that its matrix does not have; run the workload again";
     Error::input("correlate", text)
 }
