@@ -18,13 +18,15 @@ use super::weighted_quality::Factors;
 pub fn labels(genes: FlatNetwork<'_>, factors: &Factors, progress: &Progress) -> Result<Vec<u32>> {
     let edges = genes.near.len() / 2;
     let starts = ((1 << 17) / edges.max(1)).clamp(1, 10);
-    let mut started_labels = Vec::new();
+    let mut best: Option<(i128, Vec<u32>)> = None;
     for start in 0..starts as u64 {
         let labels = started(genes, factors, (start, progress))?;
-        started_labels.push((factors.twice_gained(genes, &labels), Reverse(start), labels));
+        let gained = factors.twice_gained(genes, &labels);
+        if best.as_ref().is_none_or(|(most, _)| gained > *most) {
+            best = Some((gained, labels));
+        }
     }
-    let best = started_labels.into_iter().max_by_key(|(gained, start, _)| (*gained, *start));
-    Ok(best.map(|(_, _, labels)| labels).unwrap_or_default())
+    Ok(best.map(|(_, labels)| labels).unwrap_or_default())
 }
 
 /// Returns the smallest member of the community of each gene after a start.
