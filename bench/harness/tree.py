@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import resource
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+
+from cuesta import processes
 
 PERIOD_SECONDS = 0.1
 
@@ -23,7 +23,7 @@ def peak_below() -> Iterator[list[int]]:
 
     def watch() -> None:
         while not ended.wait(PERIOD_SECONDS):
-            answer[0] = max(answer[0], sum(_resident_bytes(pid) for pid in _below(os.getpid())))
+            answer[0] = max(answer[0], _resident_bytes())
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -34,21 +34,6 @@ def peak_below() -> Iterator[list[int]]:
         watcher.join()
 
 
-def _below(pid: int) -> Iterator[int]:
-    """The processes below a process; some may have ended meanwhile."""
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = path.read_text().split()
-        except OSError:
-            continue
-        for child in children:
-            yield int(child)
-            yield from _below(int(child))
-
-
-def _resident_bytes(pid: int) -> int:
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
-        return 0
-    return pages * resource.getpagesize()
+def _resident_bytes() -> int:
+    uses = map(processes.use_of, processes.descendants(os.getpid()))
+    return sum(use.resident_bytes for use in uses if use is not None)
