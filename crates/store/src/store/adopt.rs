@@ -1,13 +1,12 @@
 //! Adoption of the state that an earlier store left: its blocks, and the files that they belong to.
 
 use std::collections::HashMap;
-use std::fs;
+use std::ffi::OsString;
 use std::io::{self, Read};
-use std::path::PathBuf;
 
 use cuesta_core::{Error, Result};
 use cuesta_runtime::parallel::lock;
-use cuesta_runtime::removal::FolderHandle;
+use cuesta_runtime::removal::{FolderEntry, FolderHandle};
 use serde::{Deserialize, Serialize};
 
 use super::{OPERATION, Store, StoreOptions};
@@ -26,23 +25,31 @@ struct SavedFile {
 }
 
 impl Store {
-    pub(super) fn facts_path(&self, number: u64) -> PathBuf {
-        self.files.join(format!("{number:x}.json"))
-    }
-
     /// Saves the description of a file beside its blocks, for the next store, unless that could not
     /// distinguish a later version from this one.
     pub(super) fn save_facts(&self, number: u64, file: &FileVersion) -> io::Result<()> {
         let _writing = lock(&self.facts);
-        let path = self.facts_path(number);
+        let path = self.files.join(facts_name(number));
         let is_young = self.cache.lock().is_young(number);
-        match (is_young, path.exists()) {
-            (true, true) => return fs::remove_file(&path),
+        // A file or a link of another program may have the name.
+        match (is_young, path.symlink_metadata().is_ok()) {
+            (true, true) => return self.remove_facts(number),
             (false, false) => (),
             _ => return Ok(()),
         }
         let saved = SavedFile { file: file.clone(), block_bytes: self.options.block_bytes };
         write_atomically(&path, &serde_json::to_vec(&saved)?)
+    }
+
+    /// Removes the saved description of a file, unless another program created what has its name.
+    pub(super) fn remove_facts(&self, number: u64) -> io::Result<()> {
+        let folder = FolderHandle::open(&self.files)?;
+        let name = OsString::from(facts_name(number));
+        let entry = match folder.stat_of(&name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            stat => FolderEntry { stat: stat?, name },
+        };
+        if is_fact(&folder, &entry) { folder.remove_file(&entry.name) } else { Ok(()) }
     }
 
     /// Adopts the blocks of an earlier store whose files are known, and removes the others. Files
@@ -98,6 +105,11 @@ impl Store {
         by_file.into_values().for_each(|blocks| self.remove(&blocks));
         Ok(())
     }
+}
+
+/// Returns the name of the description of a file.
+fn facts_name(number: u64) -> String {
+    format!("{number:x}.json")
 }
 
 /// Returns whether a block belongs to a file at this store's block size.

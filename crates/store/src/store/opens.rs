@@ -1,6 +1,5 @@
 //! Opening of files for reading, in one version, and closing.
 
-use std::fs;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
@@ -100,7 +99,7 @@ impl Store {
         }
         drop(state);
         for number in forgotten {
-            let _ = fs::remove_file(self.facts_path(number));
+            let _ = self.remove_facts(number);
         }
     }
 }

@@ -21,26 +21,9 @@ use tempfile::TempDir;
 const BLOCK: u64 = 1000;
 const TREES: u64 = 1000;
 /// Names that a store uses, and names that look like them.
-const NAMES: [&str; 18] = [
-    "blocks",
-    "files",
-    "writes",
-    "lock",
-    "socket",
-    "ledger",
-    "remaining",
-    "refused.log",
-    "page.json",
-    "page.part",
-    "store.json",
-    "store.1.cuesta-part",
-    "ledger.part",
-    "0.json",
-    "5.json",
-    "1-2.part",
-    "3.ready",
-    "0-0-3e8-00000000-0",
-];
+const NAMES: &str = "blocks files writes lock socket ledger remaining refused.log page.json \
+    page.part store.json store.1.cuesta-part ledger.part 0.json 5.json 1-2.part 3.ready \
+    0-0-3e8-00000000-0";
 
 /// Folders for a store and its files, and a folder of another program.
 struct Place {
@@ -161,12 +144,12 @@ impl Draw {
 
 /// Fills folders with files of another program; returns their paths.
 fn plant(draw: &mut Draw, mut parents: Vec<PathBuf>, outside: &Path) -> Vec<PathBuf> {
-    let mut planted = Vec::new();
+    let (mut planted, names): (_, Vec<_>) = (Vec::new(), NAMES.split(' ').collect());
     for number in 0..1 + draw.below(10) {
         let parent = parents[draw.below(parents.len() as u64) as usize].clone();
         let odd = [b"caf\xe9".to_vec(), b"-rf".to_vec(), b"line\nbreak".to_vec(), vec![b'x'; 240]];
         let name = match draw.below(2) {
-            0 => NAMES[draw.below(NAMES.len() as u64) as usize].as_bytes().to_vec(),
+            0 => names[draw.below(names.len() as u64) as usize].as_bytes().to_vec(),
             _ => {
                 let mut name = odd[draw.below(odd.len() as u64) as usize].clone();
                 name.extend(number.to_string().as_bytes());
@@ -246,6 +229,33 @@ fn what_a_stranger_put_into_the_folder_of_a_store_outlives_start_kill_and_stop()
         assert_eq!(fs::read(place.path("outside/precious")).unwrap(), b"must stay");
     }
     assert!(starts > TREES / 2, "{starts} of {TREES} stores started");
+}
+
+/// A recovered file keeps its number. When its description was written, or removed for a file that
+/// had just changed, a file of another program with the name of the description was removed.
+#[test]
+fn a_recovered_file_leaves_what_has_the_name_of_its_description() {
+    let kinds: [fn(&Path); 3] = [
+        |path| fs::write(path, "text of a stranger\n").unwrap(),
+        |path| symlink("/nonexistent", path).unwrap(),
+        |path| fs::create_dir(path).unwrap(),
+    ];
+    for make in kinds {
+        let place = Place::new();
+        place.kill_after(|store| {
+            write(store, "a", &bytes(1, 1500), WriteMode::Back).unwrap();
+        });
+        let files = place.memory().join("files");
+        let ours = listing(&files);
+        let names = (0..8).map(|number| files.join(format!("{number}.json")));
+        names.filter(|path| !ours.contains_key(path)).for_each(|path| make(&path));
+        let mut before = listing(&files);
+        before.retain(|path, _| !ours.contains_key(path));
+        let check = || assert_unchanged(&before, &files, "files");
+        place.serve("under", check).unwrap();
+        check();
+        assert_eq!(fs::read(place.path("under/a")).unwrap(), bytes(1, 1500));
+    }
 }
 
 fn cloned((path, entry): (&PathBuf, &Entry)) -> (PathBuf, Entry) {
