@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +69,9 @@ MUTANT_TESTS = (
     ("cuesta-pga", "pga", "no_wrong_answer_passes"),
 )
 """Crate, its binary of tests and a filter."""
+HANG_SECONDS = 40 * 60
+"""Time, several times what a busy machine takes, after which the Rust tests are taken to hang;
+pytest has a limit for each of its tests."""
 STORE_KILLS = 10_000
 STORE_HISTORIES = 1000
 """Runs of three stores, each with several histories."""
@@ -149,8 +154,27 @@ def test(group: str, options: Sequence[str]) -> int:
     codes = []
     for command in commands:
         env = environment() | (CHECKED if command is rust else {})
-        codes.append(subprocess.run(command, cwd=ROOT, env=env, check=False).returncode)
+        codes.append(run_limited(command, env) if command is rust else run(command, env))
     return next(filter(None, codes), 0)
+
+
+def run(command: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run a command; return its code."""
+    return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
+
+
+def run_limited(command: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run a command; return its code, 1 where it hangs: then it and what it started are killed."""
+    with subprocess.Popen(command, cwd=ROOT, env=env, start_new_session=True) as process:
+        try:
+            return process.wait(HANG_SECONDS)
+        except subprocess.TimeoutExpired:
+            print(f"check: {command[0]} hangs; it is killed", file=sys.stderr, flush=True)
+            return 1
+        finally:
+            # A test that hangs, or that an interruption leaves, outlives cargo.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def soak() -> int:

@@ -3,14 +3,10 @@
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 
-use crate::common::{Setting, at, bytes};
-use cuesta_core::progress::Progress;
+use crate::common::{Setting, at, bytes, patient};
 use cuesta_store::cache::BlockKey;
-use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
-use cuesta_store::daemon;
 use cuesta_store::store::{BlockLease, Store, WritePlace};
 use cuesta_store::writeback::WriteMode;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
@@ -53,19 +49,7 @@ impl SmallMemory {
     }
 
     fn with_daemon(&self, test: impl FnOnce(&Path)) {
-        let (memory, under) = (self.memory(), self.setting.folder.path().join("under"));
-        let progress = Progress::default();
-        let (ready, wait) = mpsc::channel();
-        std::thread::scope(|scope| {
-            let daemon = scope.spawn(|| {
-                let options = crate::common::serving(self.setting.options.clone());
-                daemon::serve(&memory, &under, options, &progress, || ready.send(()).unwrap())
-            });
-            wait.recv().unwrap();
-            test(&memory);
-            progress.cancel();
-            daemon.join().unwrap().unwrap();
-        });
+        crate::common::with_daemon(&self.setting, test);
     }
 }
 
@@ -92,7 +76,7 @@ fn sparse_bytes() -> Vec<u8> {
 
 /// Reads a complete file, mapped where it is in memory.
 fn read_mapped(memory: &Path, name: &str) -> std::io::Result<Vec<u8>> {
-    let client = std::sync::Arc::new(Client::connect(memory, Patience::default())?);
+    let client = std::sync::Arc::new(Client::connect(memory, patient())?);
     let file = client.open(&at(name))?;
     let mut bytes = Vec::new();
     for index in 0..file.size_bytes().div_ceil(BLOCK) {

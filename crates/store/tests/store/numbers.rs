@@ -5,8 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 
-use crate::common::{BLOCK, Setting, at, bytes, with_daemon};
-use cuesta_store::client::limits::Patience;
+use crate::common::{BLOCK, Setting, at, bytes, patient, with_daemon};
 use cuesta_store::client::{Client, WrittenFile};
 use cuesta_store::daemon;
 use cuesta_store::writeback::WriteMode;
@@ -62,7 +61,7 @@ fn all_questions_are_answered_for_any_numbers() {
             }
         }
         assert_eq!(ask(&mut stream, &json!({"do": "ping"})), json!({"done": true}));
-        let file = Client::connect(memory, Patience::default()).unwrap().open(&at("a")).unwrap();
+        let file = Client::connect(memory, patient()).unwrap().open(&at("a")).unwrap();
         for place in EDGES {
             let mut bytes = [0; 10];
             let expected = content.get(place as usize..).unwrap_or_default();
@@ -95,7 +94,7 @@ fn a_size_that_no_file_can_have_is_refused_at_once() {
             // The bytes written before still exist.
             assert_eq!(file.size_bytes(), 5);
             file.commit().unwrap();
-            let client = Client::connect(memory, Patience::default()).unwrap();
+            let client = Client::connect(memory, patient()).unwrap();
             assert_eq!(client.facts(&at("a")).unwrap().size_bytes, 5);
         });
     }
@@ -112,7 +111,7 @@ fn a_hole_takes_no_room_and_is_zero() {
             file.write_at(b"middle", SIZE / 2).unwrap();
             file.resize(SIZE).unwrap();
             file.commit().unwrap();
-            let client = Client::connect(memory, Patience::default()).unwrap();
+            let client = Client::connect(memory, patient()).unwrap();
             let stored = client.open(&at("a")).unwrap();
             assert_eq!(stored.size_bytes(), SIZE, "{mode}");
             for (place, expected) in [

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-use crate::common::{Setting, at, bytes, with_daemon};
+use crate::common::{Setting, at, bytes, patient, with_daemon};
 use cuesta_store::client::block::StoredBlock;
 use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
@@ -170,7 +170,7 @@ fn a_link_to_a_store_is_no_store() {
         symlink(memory, &link).unwrap();
         assert_names(&connect(&link), &link, "account ");
         assert_names(&connect(&link.join("")), &link, "account ");
-        assert!(Client::connect(&memory.join("."), Patience::default()).is_ok());
+        assert!(Client::connect(&memory.join("."), patient()).is_ok());
     });
     assert_names(&connect(&link), &link, "account ");
     let none = connect(&setting.folder.path().join("none"));

@@ -11,7 +11,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cuesta_store::client::limits::Patience;
 use cuesta_store::client::{Client, WrittenFile};
 use cuesta_store::writeback::WriteMode;
 use rustix::process::{Pid, Signal, kill_process};
@@ -160,7 +159,7 @@ impl Job {
 
 impl RunningStore {
     pub fn client(&self) -> Arc<Client> {
-        Arc::new(Client::connect(&self.memory, Patience::default()).unwrap())
+        Arc::new(Client::connect(&self.memory, super::patient()).unwrap())
     }
 
     /// Reads a complete file with a new client.

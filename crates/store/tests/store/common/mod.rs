@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use cuesta_core::progress::Progress;
 use cuesta_store::cache::policy::PolicyName;
+use cuesta_store::client::limits::Patience;
 pub use cuesta_store::conformance::{at, bytes, read, read_open, write, write_blocks};
 use cuesta_store::daemon::ServeOptions;
 use cuesta_store::store::{Freshness, Store, StoreOptions};
@@ -76,6 +77,21 @@ pub fn settle(path: &Path) {
     }
 }
 
+/// Ends a daemon of this process, also where the test that uses it fails.
+struct CancelOnDrop<'a>(&'a Progress);
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Returns timeouts after which a busy machine is not taken for a store that hangs.
+pub fn patient() -> Patience {
+    let long = Duration::from_secs(300);
+    Patience { answer: long, ping: long, ..Patience::default() }
+}
+
 /// Serves a setting in this process while `test` runs with the folder of its memory.
 pub fn with_daemon(setting: &Setting, test: impl FnOnce(&Path)) {
     let (memory, under) = (setting.folder.path().join("memory"), setting.under());
@@ -83,13 +99,16 @@ pub fn with_daemon(setting: &Setting, test: impl FnOnce(&Path)) {
     let progress = Progress::default();
     let (ready, wait) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
-        let daemon = scope.spawn(|| {
+        let cancel = CancelOnDrop(&progress);
+        let serve = || {
+            let (ready, progress) = (ready, &progress);
             let ready = || ready.send(()).unwrap();
-            cuesta_store::daemon::serve(&memory, under.path(), options, &progress, ready).unwrap();
-        });
+            cuesta_store::daemon::serve(&memory, under.path(), options, progress, ready).unwrap();
+        };
+        let daemon = scope.spawn(serve);
         wait.recv().unwrap();
         test(&memory);
-        progress.cancel();
+        drop(cancel);
         daemon.join().unwrap();
     });
 }
