@@ -15,8 +15,12 @@ use group::ControlGroup;
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Most bytes reserved for other processes, ...
 const RESERVE_MAX_BYTES: u64 = 1 << 30;
-/// ... and the fraction of the total that is reserved if that is less.
+/// ... and the fraction of the total that is reserved if that is less, ...
 const RESERVE_PART: u64 = 16;
+/// ... but at least this, which the store's threads and buffers may take between two readings, ...
+const RESERVE_MIN_BYTES: u64 = 32 << 20;
+/// ... or this fraction of a total that is very small.
+const RESERVE_MIN_PART: u64 = 4;
 /// Pressure is tasks that stall on memory for more than this share of the time; an estimate.
 const STALLED_SHARE: f64 = 0.1;
 /// Stalls count where less than this fraction of the memory is available: a node that reads many
@@ -43,7 +47,8 @@ pub struct MemoryReading {
 
 impl MemoryReading {
     fn reserve_bytes(&self) -> u64 {
-        (self.total_bytes / RESERVE_PART).min(RESERVE_MAX_BYTES)
+        let least = RESERVE_MIN_BYTES.min(self.total_bytes / RESERVE_MIN_PART);
+        (self.total_bytes / RESERVE_PART).clamp(least, RESERVE_MAX_BYTES)
     }
 }
 
@@ -161,43 +166,68 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn reading(available_bytes: u64, stalled_share: f64) -> MemoryReading {
-        MemoryReading { total_bytes: 1600, available_bytes, free_bytes: 0, stalled_share }
+    /// A reading of 1600 MiB, of which 100 MiB are reserved.
+    fn reading(available_mib: u64, stalled_share: f64) -> MemoryReading {
+        let (total_bytes, available_bytes) = (1600 << 20, available_mib << 20);
+        MemoryReading { total_bytes, available_bytes, free_bytes: 0, stalled_share }
+    }
+
+    /// Returns the next limit in MiB after a second.
+    fn next_mib((limit, configured): (u64, u64), used: u64, reading: MemoryReading) -> u64 {
+        after(SECOND, (limit, configured), used, reading)
+    }
+
+    fn after(
+        elapsed: Duration,
+        (limit, configured): (u64, u64),
+        used: u64,
+        reading: MemoryReading,
+    ) -> u64 {
+        next_limit((limit << 20, configured << 20), used << 20, reading, elapsed) >> 20
     }
 
     #[test]
     fn a_reserve_is_left_at_once_and_memory_taken_again_slowly() {
-        // The reserve is 100.
-        assert_eq!(next_limit((600, 600), 500, reading(400, 0.0), SECOND), 600);
-        assert_eq!(next_limit((600, 600), 500, reading(150, 0.0), SECOND), 550);
-        assert_eq!(next_limit((600, 600), 500, reading(0, 0.0), SECOND), 400);
-        assert_eq!(next_limit((600, 600), 50, reading(0, 0.0), SECOND), 0);
-        assert_eq!(next_limit((300, 600), 300, reading(150, 0.0), SECOND), 300);
-        assert_eq!(next_limit((300, 600), 300, reading(900, 0.0), SECOND), 310);
-        assert_eq!(next_limit((300, 600), 300, reading(205, 0.0), SECOND), 305);
-        assert_eq!(next_limit((300, 600), 300, reading(900, 0.0), 100 * SECOND), 600);
+        assert_eq!(next_mib((600, 600), 500, reading(400, 0.0)), 600);
+        assert_eq!(next_mib((600, 600), 500, reading(150, 0.0)), 550);
+        assert_eq!(next_mib((600, 600), 500, reading(0, 0.0)), 400);
+        assert_eq!(next_mib((600, 600), 50, reading(0, 0.0)), 0);
+        assert_eq!(next_mib((300, 600), 300, reading(150, 0.0)), 300);
+        assert_eq!(next_mib((300, 600), 300, reading(900, 0.0)), 310);
+        assert_eq!(next_mib((300, 600), 300, reading(205, 0.0)), 305);
+        assert_eq!(after(100 * SECOND, (300, 600), 300, reading(900, 0.0)), 600);
+    }
+
+    /// A store was killed in a group of 160 MiB, where the reserve was 10 MiB: its threads took
+    /// more than that between two readings.
+    #[test]
+    fn the_reserve_of_a_small_group_has_room_for_threads_and_buffers() {
+        let reserve = |mib: u64| {
+            MemoryReading { total_bytes: mib << 20, ..reading(0, 0.0) }.reserve_bytes() >> 20
+        };
+        assert_eq!([16, 64, 160, 1600, 100_000].map(reserve), [4, 16, 32, 100, 1024]);
     }
 
     #[test]
     fn memory_is_freed_where_tasks_stall_on_memory() {
-        assert_eq!(next_limit((600, 800), 500, reading(799, 0.5), SECOND), 400);
-        assert_eq!(next_limit((600, 800), 50, reading(799, 0.5), SECOND), 0);
-        assert_eq!(next_limit((400, 800), 400, reading(900, 0.05), SECOND), 413);
+        assert_eq!(next_mib((600, 800), 500, reading(799, 0.5)), 400);
+        assert_eq!(next_mib((600, 800), 50, reading(799, 0.5)), 0);
+        assert_eq!(next_mib((400, 800), 400, reading(900, 0.05)), 413);
     }
 
     #[test]
     fn stalls_with_much_unused_memory_do_not_shrink_the_store() {
-        let free = |free_bytes| MemoryReading { free_bytes, ..reading(700, 0.5) };
-        assert_eq!(next_limit((600, 800), 500, free(199), SECOND), 400);
-        assert_eq!(next_limit((600, 800), 500, free(200), SECOND), 613);
+        let free = |mib: u64| MemoryReading { free_bytes: mib << 20, ..reading(700, 0.5) };
+        assert_eq!(next_mib((600, 800), 500, free(199)), 400);
+        assert_eq!(next_mib((600, 800), 500, free(200)), 613);
     }
 
     /// The store gave all its memory back on a node where programs read and wrote many files,
     /// though 20 of 24 GB were available in the kernel's cache of files.
     #[test]
     fn stalls_with_half_of_the_memory_available_do_not_shrink_the_store() {
-        assert_eq!(next_limit((600, 800), 500, reading(799, 0.5), SECOND), 400);
-        assert_eq!(next_limit((600, 800), 500, reading(800, 0.5), SECOND), 613);
+        assert_eq!(next_mib((600, 800), 500, reading(799, 0.5)), 400);
+        assert_eq!(next_mib((600, 800), 500, reading(800, 0.5)), 613);
     }
 
     #[test]
