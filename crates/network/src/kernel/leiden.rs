@@ -21,8 +21,8 @@ use super::weighted_graph::{CommunitySums, WeightedGraph, renumber};
 
 /// Most starts.
 const STARTS_MAX: usize = 10;
-/// Edges of all starts together, beyond which there is a single one.
-const STARTED_EDGES: usize = 1 << 17;
+/// Edges, or genes where those are more, of all starts together; beyond it there is a single one.
+const STARTED: usize = 1 << 17;
 
 /// Returns the memory of [`labels`] and its level of genes in bytes, in addition to the edges.
 pub fn size_bytes(genes: usize, edges: usize) -> u64 {
@@ -35,7 +35,7 @@ pub fn size_bytes(genes: usize, edges: usize) -> u64 {
 pub fn labels(genes: &WeightedGraph, quality: &Quality) -> Vec<u32> {
     let first = started(genes, quality, 0);
     let mut best = (quality.value(genes, &first), first);
-    for start in 1..starts(genes.edge_count()) {
+    for start in 1..starts(genes.edge_count().max(genes.len())) {
         let labels = started(genes, quality, start);
         let value = quality.value(genes, &labels);
         if value > best.0 {
@@ -45,10 +45,10 @@ pub fn labels(genes: &WeightedGraph, quality: &Quality) -> Vec<u32> {
     smallest_members(&best.1)
 }
 
-/// Returns the number of starts: networks of few edges take little time, and of few genes a single
-/// one in another community is some percent of the quality.
-fn starts(edges: usize) -> u64 {
-    (STARTED_EDGES / edges.max(1)).clamp(1, STARTS_MAX) as u64
+/// Returns the number of starts in a network of `size` edges or genes: small ones take little time,
+/// and of few genes a single one in another community is some percent of the quality.
+fn starts(size: usize) -> u64 {
+    (STARTED / size.max(1)).clamp(1, STARTS_MAX) as u64
 }
 
 /// Returns the communities after the iterations of a start.

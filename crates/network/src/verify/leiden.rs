@@ -16,8 +16,8 @@ use super::weighted_quality::Factors;
 /// # Errors
 /// `Cancelled`.
 pub fn labels(genes: FlatNetwork<'_>, factors: &Factors, progress: &Progress) -> Result<Vec<u32>> {
-    let edges = genes.near.len() / 2;
-    let starts = ((1 << 17) / edges.max(1)).clamp(1, 10);
+    let size = genes.vertices().max(genes.near.len() / 2);
+    let starts = ((1 << 17) / size.max(1)).clamp(1, 10);
     let mut best: Option<(i128, Vec<u32>)> = None;
     for start in 0..starts as u64 {
         let labels = started(genes, factors, (start, progress))?;
