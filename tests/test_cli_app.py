@@ -65,6 +65,8 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     [
         ("walk", "No such command 'walk'"),
         ("run scam", "No such command 'scam'"),
+        ("assemble -1 a -2 b", "'assemble' is no command; type `cuesta run assemble ...`"),
+        ("correlat a", "'correlat' is no command; type `cuesta run correlate ...`"),
         ("run scan -o out", "Missing argument 'PAIRS'"),
         ("run scan x", "Missing option '-o' / '--output'"),
         ("run scan x -o out --min-score 1", "No such option: --min-score"),

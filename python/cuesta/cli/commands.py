@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from typer.core import TyperGroup
 from cuesta import __version__
 from cuesta.cli import products
 from cuesta.errors import InputError
+from cuesta.workloads import WORKLOAD_NAMES
 
 COMMANDS = (
     "run", "compare", "verify", "assess", "data", "store", "cluster", "study", "report", "explain",
@@ -25,11 +27,13 @@ def call(arguments: Sequence[str]) -> object:
 
     Errors: `InputError` for words that Typer refuses, besides those of the command.
     """
-    app = build([name for name in arguments[:1] if name in COMMANDS] or COMMANDS)
+    named = [name for name in arguments[:1] if name in COMMANDS]
+    app = build(named or COMMANDS)
     try:
         return app(args=list(arguments), prog_name="cuesta", standalone_mode=False)
     except typer.TyperException as error:
-        raise InputError(_usage_text(error)) from None
+        message = None if named else _workload_text(arguments)
+        raise InputError(message or _usage_text(error)) from None
     except typer.Abort:
         raise KeyboardInterrupt from None
 
@@ -104,6 +108,12 @@ def _options(
     ] = False,
 ) -> None:
     """Options before any subcommand; `cuesta.cli.verbosity` reads the last four."""
+
+
+def _workload_text(arguments: Sequence[str]) -> str | None:
+    """Message on a workload in the place of a command; None where the first word names none."""
+    near = get_close_matches(next(iter(arguments), ""), WORKLOAD_NAMES, n=1, cutoff=0.8)
+    return f"{arguments[0]!r} is no command; type `cuesta run {near[0]} ...`" if near else None
 
 
 def _usage_text(error: typer.TyperException) -> str:
