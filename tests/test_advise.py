@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from cuesta.cli.app import call
-from cuesta_lab.model.advise import advise, consequences, three_best
+from cuesta_lab.model.advise import advise, consequences
 from cuesta_lab.model.choices import Choice, Job, Range, choice, node_counts
 from cuesta_lab.model.demands import Demand, demands
 from cuesta_lab.model.machines import FOLDER, known, read
+from cuesta_lab.model.ranking import best as best_of
 
 HUMAN = 452e9
 
@@ -141,7 +142,7 @@ def test_the_fastest_takes_no_nodes_that_gain_nothing() -> None:
             machine="m", engine="mpi", nodes=nodes, cores=nodes, seconds=interval, limit="cores"
         )
 
-    best = three_best([choice_on(64, 100.0), choice_on(8, 105.0), choice_on(2, 300.0)], {"m": "M"})
+    best = best_of([choice_on(64, 100.0), choice_on(8, 105.0), choice_on(2, 300.0)], {"m": "M"})
     assert [ranked.choice.nodes for ranked in best] == [8, 64, 2]
 
 
@@ -158,7 +159,7 @@ def test_the_next_choices_are_of_other_machines_where_the_list_has_more() -> Non
         choice_on("b", 1, 40.0),
         choice_on("a", 4, 16.0),
     ]
-    best = three_best(possible, {"a": "A", "b": "B"})
+    best = best_of(possible, {"a": "A", "b": "B"})
     assert [(ranked.choice.machine, ranked.choice.nodes) for ranked in best] == [
         ("a", 1),
         ("b", 1),

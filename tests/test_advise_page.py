@@ -139,6 +139,7 @@ def test_measured_settings_have_no_price_and_no_column_for_it(tmp_path: Path) ->
     best = [{"title": "fastest", "choice": choices[0], "words": "mpi with 4 cores: 10 s"}]
     advice = {"workload": "sort", "size_bytes": 2e9, "years": 4.0, "choices": choices}
     advice |= {
+        "by": "",
         "best": best,
         "turns": None,
         "scale_out": [],

@@ -11,7 +11,8 @@ import pytest
 from cuesta.cli.app import call
 from cuesta.errors import InputError
 from cuesta_lab.model.findings import DOES_NOT_FOLLOW, FOLLOWS, NOT_CHECKED, findings
-from cuesta_lab.model.machines import FOLDER, Price, chosen, known, read
+from cuesta_lab.model.machine_names import chosen
+from cuesta_lab.model.machines import FOLDER, Price, known, read
 
 
 def test_each_machine_is_read_and_names_the_sources_of_its_numbers() -> None:

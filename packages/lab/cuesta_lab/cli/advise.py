@@ -33,13 +33,18 @@ class AdviseOptions:
     machines: Annotated[
         list[str] | None,
         typer.Option(
-            "--machines", metavar="FILE...", help="Machines by name or file; all known without it."
+            "--machines",
+            metavar="FILE...",
+            help="Machines by name, file, or as cloud instances by a pattern such as 'ec2/*'.",
         ),
     ] = None
     runs: Annotated[
         list[Path] | None,
         typer.Option("--runs", metavar="PATH", help="Choose among settings that were run."),
     ] = None
+    by: Annotated[
+        str, typer.Option("--by", metavar="ORDER", help="Rank by time, price or energy alone.")
+    ] = ""
     years: Annotated[
         float, typer.Option("--years", min=0.01, help="How long a bought node is used.")
     ] = 4.0
@@ -90,11 +95,14 @@ def _advice_for(options: AdviseOptions) -> dict[str, Any]:
     from cuesta.workloads import WORKLOAD_NAMES
     from cuesta_lab.model import advise, demands, measured
     from cuesta_lab.model.choices import Job
-    from cuesta_lab.model.machines import chosen
+    from cuesta_lab.model.machine_names import chosen
+    from cuesta_lab.model.ranking import ORDERS
 
     workload = options.workload
     if workload not in WORKLOAD_NAMES:
         raise InputError(f"advise {workload}: no such workload; known: {', '.join(WORKLOAD_NAMES)}")
+    if options.by and options.by not in ORDERS:
+        raise InputError(f"--by is {options.by!r}, give one of {', '.join(ORDERS)}")
     job = Job(
         size_bytes=parse_size(options.input_size, "--input-size"),
         years=options.years,
@@ -105,11 +113,15 @@ def _advice_for(options: AdviseOptions) -> dict[str, Any]:
     if options.runs:
         if machines:
             raise InputError("advise: runs have machines of their own; give --runs or --machines")
+        if options.by not in ("", "time"):
+            raise InputError("advise: runs have no price and no energy; give --runs or --by")
         if options.setting:
             raise InputError("advise: runs have settings of their own; give --runs or --setting")
         known = measured.choices(workload, job.size_bytes, options.runs)
         return advise.advise_from_runs(workload, job, known)
-    return advise.advise(job, chosen(machines), demands.demands(workload, options.setting))
+    return advise.advise(
+        job, chosen(machines), demands.demands(workload, options.setting), options.by
+    )
 
 
 def _split(words: Iterable[str]) -> list[str]:

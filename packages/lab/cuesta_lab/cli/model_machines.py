@@ -11,19 +11,25 @@ import typer
 from cuesta.cli.echo import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from cuesta_lab.model.machines import Hardware
+
+
+KEYS_MAX = 4
+"""Most machines that are named before a note on all of them."""
 
 
 def machines(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MACHINE...]", help="Names or files; all without any."),
+        typer.Argument(metavar="[MACHINE...]", help="Names, files, 'ec2/*'."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List machines with what a node has and costs; a file of your own is checked."""
     from cuesta_lab.cli.tables_plain import print_aligned
-    from cuesta_lab.model.machines import chosen
+    from cuesta_lab.model.machine_names import chosen
 
     selected = chosen(names or ())
     if as_json:
@@ -32,9 +38,18 @@ def machines(
     rows = [("machine", "disks of a node", "cores", "memory", "network", "price of a node")]
     print_aligned([*rows, *(_row(machine) for machine in selected)], left=2)
     if names:
-        for machine in selected:
-            for note in (*machine.notes, *(f"assumed, {text}" for text in machine.assumed)):
-                echo(f"{machine.key}: {note}")
+        for note, keys in _notes(selected).items():
+            more = f" and {len(keys) - KEYS_MAX} more" if len(keys) > KEYS_MAX else ""
+            echo(f"{', '.join(keys[:KEYS_MAX])}{more}: {note}")
+
+
+def _notes(selected: Iterable[Hardware]) -> dict[str, list[str]]:
+    """Return notes and assumptions, each with the machines that it is about."""
+    notes: dict[str, list[str]] = {}
+    for machine in selected:
+        for note in (*machine.notes, *(f"assumed, {text}" for text in machine.assumed)):
+            notes.setdefault(note, []).append(machine.key)
+    return notes
 
 
 def findings(

@@ -90,7 +90,7 @@ def _counts(text: str) -> list[int]:
 
 def _cluster(options: ReplayOptions) -> Cluster:
     from cuesta.units import parse_rate
-    from cuesta_lab.model.machines import chosen
+    from cuesta_lab.model.machine_names import chosen
     from cuesta_lab.model.replay import Cluster
 
     made = Cluster(nodes=1, cores=options.cores)

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from cuesta.errors import InputError
-from cuesta.units import format_bytes, format_bytes_si, format_count, format_seconds
-from cuesta_lab.model.choices import (
-    RESOURCES,
-    SIZE_BEYOND,
-    Choice,
-    Job,
-    choice,
-    size_refused,
-)
+from cuesta.units import format_bytes, format_bytes_si, format_count
+from cuesta_lab.model import ranking
+from cuesta_lab.model.choices import SIZE_BEYOND, Choice, Job, choice, size_refused
 from cuesta_lab.model.demands import Demand, settings, unmeasured
 from cuesta_lab.model.machines import Hardware
 from cuesta_lab.model.repetition import choices, repeated
 
 SCHEMA = "cuesta.advice/1"
-BETWEEN = 2.0
-"""Largest price of the choice in between, as a multiple of the cheapest."""
-AS_FAST = 1.1
-"""Smallest ratio of two predicted times that counts as a difference."""
 SIZE_MAX = 1e15
+SCALED_MAX = 50
+"""Most machines whose nodes are counted against one; of more, those of the best choices are."""
 SEVERAL = (
     "Times on several nodes follow from runs on one machine, none was measured; which engine is the"
     " faster there is not sure."
@@ -37,17 +29,12 @@ PRICES = (
 DATES = "Prices are of different days, {first} to {last}, and none is adjusted to another day."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recommendation:
-    """A recommended choice, with the reason in plain words."""
-
-    title: str
-    choice: Choice
-    words: str
-
-
-def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -> dict[str, Any]:
+def advise(
+    job: Job, machines: Sequence[Hardware], demands: Sequence[Demand], by: str = ""
+) -> dict[str, Any]:
     """Rank all choices: the best three, the COST of scale-out, and their data, as JSON.
+
+    `by` is `time`, `price`, `energy`, or empty for price and time.
 
     Errors: `InputError` for a size far from any measured, or where no machine has room.
     """
@@ -65,7 +52,10 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
             f"advise: no machine {able} for {format_bytes_si(job.size_bytes)}"
             f" ({reasons or 'none has so many nodes'}); give others with --machines"
         )
-    best = three_best(possible, names)
+    recommended = ranking.best(possible, names, by)
+    scaled = {advised.choice.machine for advised in recommended}
+    if len(machines) <= SCALED_MAX:
+        scaled = set(names)
     return {
         "schema": SCHEMA,
         "workload": demands[0].workload,
@@ -73,9 +63,12 @@ def advise(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) ->
         "years": job.years,
         **_question(job),
         "setting": demands[0].setting,
-        "best": [asdict(advised) for advised in best],
-        "turns": _turn(job, machines, demands, best[0].choice),
-        "scale_out": [_scale_out(job, machine, demands) for machine in machines],
+        "by": by,
+        "best": [asdict(advised) for advised in recommended],
+        "turns": _turn(job, machines, demands, recommended[0].choice, by),
+        "scale_out": [
+            _scale_out(job, machine, demands) for machine in machines if machine.key in scaled
+        ],
         "left_out": [*_left_out(job, demands)],
         "choices": [asdict(option) for option in options],
         "machines": {machine.key: asdict(machine) for machine in machines},
@@ -115,7 +108,8 @@ def advise_from_runs(workload: str, job: Job, options: Sequence[Choice]) -> dict
         "years": job.years,
         **_question(job),
         "setting": "",
-        "best": [asdict(advised) for advised in three_best(possible, names)],
+        "by": "",
+        "best": [asdict(advised) for advised in ranking.best(possible, names)],
         "turns": None,
         "scale_out": [],
         "left_out": [f"{o.engine} with {o.machine}, {o.refused}" for o in options if o.refused],
@@ -134,92 +128,6 @@ def _check(job: Job, demands: Sequence[Demand]) -> None:
         if job.size_bytes < widest.sizes[0]:
             widest = min(demands, key=lambda demand: demand.sizes[0])
         raise InputError(f"advise: {size_refused(job, widest)}")
-
-
-def three_best(possible: Sequence[Choice], names: dict[str, str]) -> list[Recommendation]:
-    """Return the cheapest choice, the fastest, and the fastest at up to twice the lowest price.
-
-    Among choices within a tenth of the shortest time, the one with the fewest nodes counts as the
-    fastest. A choice that wins twice has both titles; the rest of the three are the next by price
-    and by time, preferably on other machines. A choice with a caveat, whose time is incomplete,
-    ranks after all choices without one, however short its time is.
-    """
-    priced = [option for option in possible if option.dollars]
-    by_time = _fastest_first(possible)
-    by_price = sorted(
-        priced, key=lambda option: (option.caveat != "", _dollars(option), _seconds(option))
-    )
-    rankings: list[tuple[str, Sequence[Choice]]] = [("fastest", by_time)]
-    if by_price:
-        limit = BETWEEN * _dollars(by_price[0])
-        between = _fastest_first([option for option in priced if _dollars(option) <= limit])
-        rankings = [("most for a dollar", by_price), ("fastest", by_time), ("in between", between)]
-    winners: dict[tuple[str, int, str], Recommendation] = {}
-    for title, ranked in rankings:
-        first, earlier = ranked[0], winners.get(_same(ranked[0]))
-        if earlier is None:
-            winners[_same(first)] = _recommended(title, first, names)
-        elif title != "in between":
-            winners[_same(first)] = replace(earlier, title=f"{earlier.title} and {title}")
-    for ranked in (by_price or by_time, by_time):
-        machines_taken = {advised.choice.machine for advised in winners.values()}
-        further = sorted(
-            ranked, key=lambda option: (option.caveat != "", option.machine in machines_taken)
-        )
-        new = next((option for option in further if _same(option) not in winners), None)
-        if new and len(winners) < 3:
-            winners[_same(new)] = _recommended("next", new, names)
-    return list(winners.values())
-
-
-def _recommended(title: str, option: Choice, names: Mapping[str, str]) -> Recommendation:
-    return Recommendation(title=title, choice=option, words=words(option, names[option.machine]))
-
-
-def _fastest_first(possible: Sequence[Choice]) -> list[Choice]:
-    """Sort choices by time; those within `AS_FAST` of the shortest come first, by their nodes.
-
-    Choices with a caveat come last.
-    """
-    complete = [option for option in possible if not option.caveat]
-    limit = AS_FAST * min(map(_seconds, complete or possible))
-
-    def rank(option: Choice) -> tuple[float, ...]:
-        seconds, last = _seconds(option), float(bool(complete and option.caveat))
-        near = seconds <= limit and option.limit != ""
-        if near:
-            return (last, 0.0, option.nodes, seconds)
-        return (last, 0.0 if seconds <= limit else 1.0, 0, seconds)
-
-    return sorted(possible, key=rank)
-
-
-def _same(option: Choice) -> tuple[str, int, str]:
-    """Identity of a choice to a reader: two choices with the same key are shown once."""
-    return option.machine, option.nodes, "" if option.limit else option.engine
-
-
-def words(option: Choice, name: str) -> str:
-    """Describe a choice in one sentence: nodes, engine, time, price and limit."""
-    assert option.seconds
-    time = (
-        f"{format_seconds(option.seconds.value)} ({format_seconds(option.seconds.low)} to"
-        f" {format_seconds(option.seconds.high)})"
-    )
-    if not option.limit:
-        return f"{option.engine} with {name}: {time}"
-    nodes = format_count(option.nodes, "node")
-    price = "no price"
-    if option.dollars:
-        price = f"{money(option.dollars.value)} $ ({money(option.dollars.low)} to"
-        price += f" {money(option.dollars.high)})"
-    caveat = f"; {option.caveat}" if option.caveat else ""
-    if option.busy is not None:
-        price += f", {option.busy:.2g} of a month busy"
-        if option.busy * option.seconds.high > option.seconds.value:
-            price += " and perhaps too slow"
-    limit = RESOURCES[option.limit]
-    return f"{nodes} of {name}, {option.engine}: {time}, {price}; limited by {limit}{caveat}"
 
 
 def headline(advice: Mapping[str, Any]) -> str:
@@ -317,21 +225,6 @@ def _size(size_bytes: float) -> str:
     return format_bytes_si(float(f"{size_bytes:.2g}"))
 
 
-def money(dollars: float) -> str:
-    """Format dollars to the cent, or to one digit below a cent."""
-    if dollars >= 100:
-        return f"{dollars:,.0f}"
-    return f"{dollars:.2f}" if dollars >= 0.01 else f"{dollars:.1g}"
-
-
-def _seconds(option: Choice) -> float:
-    return option.seconds.value if option.seconds else float("inf")
-
-
-def _dollars(option: Choice) -> float:
-    return option.dollars.value if option.dollars else float("inf")
-
-
 def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[str, Any]:
     """Count the nodes from which several are faster than a single one, by engine.
 
@@ -340,7 +233,7 @@ def _scale_out(job: Job, machine: Hardware, demands: Sequence[Demand]) -> dict[s
     """
     job = replace(job, inputs=1, jobs_per_month=0.0)
     alone = [choice(job, machine, demand, 1) for demand in demands if not demand.many_nodes]
-    single_node_s = min(map(_seconds, alone), default=float("inf"))
+    single_node_s = min(map(ranking.seconds, alone), default=float("inf"))
     nodes = {
         demand.engine: _first_faster(job, machine, demand, single_node_s)
         for demand in demands
@@ -365,20 +258,21 @@ def _first_faster(job: Job, machine: Hardware, demand: Demand, seconds: float) -
         (
             nodes
             for nodes in range(2, machine.nodes_max + 1)
-            if _seconds(choice(job, machine, demand, nodes)) < seconds
+            if ranking.seconds(choice(job, machine, demand, nodes)) < seconds
         ),
         None,
     )
 
 
 def _turn(
-    job: Job, machines: Sequence[Hardware], demands: Sequence[Demand], best: Choice
+    job: Job, machines: Sequence[Hardware], demands: Sequence[Demand], best: Choice, by: str
 ) -> dict[str, Any]:
     """Find the input size from which another number of nodes is best on the best machine.
 
     The search ends at sizes too far from those measured of an engine that is available now.
     """
     machine = next(machine for machine in machines if machine.key == best.machine)
+    order = by or ("price" if machine.price else "time")
     size = job.size_bytes
     measured = [demand.sizes[1] for demand in demands if not size_refused(job, demand)]
     limit = min(SIZE_MAX, SIZE_BEYOND * min(measured))
@@ -388,7 +282,7 @@ def _turn(
         ranked = [option for option in choices(bigger, [machine], demands) if option.seconds]
         if not ranked:
             return {"machine": machine.key, "size_bytes": size, "nodes": None}
-        first = min(ranked, key=_dollars) if machine.price else _fastest_first(ranked)[0]
+        first = ranking.ranked_by(ranked, order)[0]
         if first.nodes != best.nodes:
             return {"machine": machine.key, "size_bytes": size, "nodes": first.nodes}
     return {"machine": machine.key, "size_bytes": None, "nodes": best.nodes}

@@ -80,6 +80,8 @@ class Choice:
         Predicted time and price; None if the choice is refused; no dollars without a price.
     runs_per_dollar
         Performance per dollar: number of such runs that a dollar pays for.
+    kilowatt_hours
+        Energy of the nodes, in kWh; None where their power is not known.
     resources
         Seconds that each resource is busy.
     limit
@@ -103,6 +105,7 @@ class Choice:
     seconds: Range | None = None
     dollars: Range | None = None
     runs_per_dollar: Range | None = None
+    kilowatt_hours: Range | None = None
     resources: Mapping[str, float] = field(default_factory=dict)
     limit: str = ""
     refused: str = ""

@@ -6,7 +6,7 @@ The format is `spec/formats/machine.md`; `spec/machines/template.toml` is one to
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,14 @@ class Price:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Power:
+    """Electrical power of a node at work, in watts."""
+
+    watts: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hardware:
     """A machine: nodes that are alike.
 
@@ -101,6 +109,7 @@ class Hardware:
     price: Price | None
     assumed: tuple[str, ...]
     notes: tuple[str, ...]
+    power: Power | None = None
 
     @property
     def has_storage(self) -> bool:
@@ -112,27 +121,6 @@ def known() -> dict[str, Hardware]:
     """Return the machines that come with Cuesta, by key."""
     paths = (path for path in sorted(FOLDER.glob("*.toml")) if path.stem not in NOT_MACHINES)
     return {path.stem: read(path) for path in paths}
-
-
-def chosen(names: Iterable[str]) -> list[Hardware]:
-    """Read machines by key or by file path; all that come with Cuesta if there is no name.
-
-    Errors: `InputError` for a name that is neither.
-    """
-    words = list(names)
-    if not words:
-        return list(known().values())
-    machines = []
-    for word in words:
-        path = FOLDER / f"{word}.toml"
-        if "/" not in word and word not in NOT_MACHINES and path.is_file():
-            machines.append(read(path))
-        elif Path(word).is_file():
-            machines.append(read(Path(word)))
-        else:
-            keys = ", ".join(known())
-            raise InputError(f"--machines {word}: no such file, and no machine; give one of {keys}")
-    return machines
 
 
 def read(path: Path) -> Hardware:
@@ -160,6 +148,7 @@ def read(path: Path) -> Hardware:
         price=_price(top.table("price")) if "price" in table else None,
         assumed=top.texts("assumed"),
         notes=top.texts("notes"),
+        power=_power(top.table("power")) if "power" in table else None,
     )
     node.refuse_unknown()
     top.refuse_unknown()
@@ -205,6 +194,12 @@ def _price(fields: _Fields) -> Price:
     )
     fields.refuse_unknown()
     return price
+
+
+def _power(fields: _Fields) -> Power:
+    power = Power(watts=fields.number("watts", _REQUIRED), source=fields.text("source"))
+    fields.refuse_unknown()
+    return power
 
 
 class _Fields:

@@ -13,6 +13,7 @@ from cuesta_lab.model.machines import HOURS_A_YEAR, Hardware
 
 MONTH_S = HOURS_A_YEAR / 12 * 3600
 """Seconds of a month, the twelfth part of a year."""
+WATT_SECONDS_OF_KWH = 3.6e6
 
 
 def choices(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -> Iterator[Choice]:
@@ -24,9 +25,22 @@ def choices(job: Job, machines: Sequence[Hardware], demands: Sequence[Demand]) -
         for nodes in node_counts(machine):
             for demand in demands:
                 if demand.many_nodes == (nodes > 1):
-                    yield repeated(choice(job, machine, demand, nodes), job, machine, nodes)
+                    option = repeated(choice(job, machine, demand, nodes), job, machine, nodes)
                 elif not demand.many_nodes and nodes <= job.inputs:
-                    yield repeated(_side_by_side(job, machine, demand, nodes), job, machine, 1)
+                    option = repeated(_side_by_side(job, machine, demand, nodes), job, machine, 1)
+                else:
+                    continue
+                yield _with_energy(option, machine)
+
+
+def _with_energy(option: Choice, machine: Hardware) -> Choice:
+    """Add what the nodes draw while the job runs, where their power is known."""
+    if option.seconds is None or machine.power is None:
+        return option
+    watts = option.nodes * machine.power.watts
+    step = f"{format_count(option.nodes, 'node')} x {machine.power.watts:g} W = {watts:,.4g} W"
+    energy = option.seconds.times(watts / WATT_SECONDS_OF_KWH)
+    return replace(option, kilowatt_hours=energy, steps=(*option.steps, step))
 
 
 def _side_by_side(job: Job, machine: Hardware, demand: Demand, nodes: int) -> Choice:

@@ -14,9 +14,12 @@ from cuesta.report.page import write_section
 from cuesta.units import format_bytes, format_seconds
 from cuesta_lab.model import advise
 from cuesta_lab.model.choices import EQUATION
+from cuesta_lab.model.ranking import money
 from cuesta_lab.report import choices, hardware
 from cuesta_lab.report.choices import Choice, short
 
+SPOTS_MAX = 400
+"""Most points of the chart: beyond, those with the least time by price."""
 BARS_MAX = 14
 """Most bars of the chart where there are no prices, the fastest first."""
 TICKS_FEW = 2
@@ -102,6 +105,10 @@ def _picture(advice: Mapping[str, Any]) -> Part:
     priced = [choice for choice in choices.possible(advice) if choice["dollars"]]
     if len(priced) < 2:
         return _bars(advice)
+    undrawn = len(priced) - SPOTS_MAX
+    if undrawn > 0:
+        priced.sort(key=lambda choice: choice["seconds"]["value"] * choice["dollars"]["value"])
+        del priced[SPOTS_MAX:]
     best = [entry for entry in advice["best"] if entry["choice"]["dollars"]]
     shown = [entry["choice"] for entry in best]
     dollars = [choice["dollars"]["value"] for choice in priced]
@@ -133,7 +140,7 @@ def _picture(advice: Mapping[str, Any]) -> Part:
             Figure(
                 svg=plots.curves(_frame(advice, "by its price"), [*spots, *tops], axes),
                 keys=tuple(keys),
-                caption=_unbroken(_not_drawn(advice)),
+                caption=_unbroken(_not_drawn(advice, undrawn)),
             ),
         ),
     )
@@ -147,18 +154,22 @@ def _frame(advice: Mapping[str, Any], by: str) -> shapes.Frame:
     )
 
 
-def _not_drawn(advice: Mapping[str, Any]) -> str:
-    """Sentence on the choices that are not in a picture of prices, with the fastest of them."""
+def _not_drawn(advice: Mapping[str, Any], undrawn: int) -> str:
+    """Sentences on the choices that are not in a picture of prices, with the fastest of them."""
+    cut = ""
+    if undrawn > 0:
+        cut = f"{n.plural(undrawn, 'choice')} with more time by price than these are not drawn."
     left = choices.unpriced(advice)
     if not left:
-        return ""
+        return cut
     count = n.plural(len(left), "choice")
     have = "has no price and is" if len(left) == 1 else "have no price and are"
     which = "it" if len(left) == 1 else "the fastest of them"
-    return (
+    unpriced = (
         f"{count} {have} not in this picture; {which}:"
         f" {short(advice, left[0])}, {format_seconds(left[0]['seconds']['value'])}."
     )
+    return " ".join(filter(None, (cut, unpriced)))
 
 
 def _time_axis(low: float, high: float) -> scales.Axis:
@@ -182,7 +193,7 @@ def _spot(advice: Mapping[str, Any], choice: Choice, tone: str) -> plots.Curve:
     seconds, dollars = choice["seconds"], choice["dollars"]["value"]
     low, high = (seconds["low"], seconds["high"]) if tone in _TONES else (seconds["value"],) * 2
     name = short(advice, choice)
-    text = f"{name}: {format_seconds(seconds['value'])}, {advise.money(dollars)} $"
+    text = f"{name}: {format_seconds(seconds['value'])}, {money(dollars)} $"
     place = plots.Place(x=dollars, y=seconds["value"], low=low, high=high, text=text)
     return plots.Curve(name=name, tone=tone, places=(place,))
 

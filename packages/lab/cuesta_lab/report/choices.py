@@ -8,10 +8,12 @@ from typing import Any
 from cuesta import numerals as n
 from cuesta.report.blocks import Block, Cell, Column, Fold, Pair, Pairs, Part, Row, Table
 from cuesta.units import format_seconds
-from cuesta_lab.model.advise import money
+from cuesta_lab.model.ranking import money
 
 ROWS_MAX = 10
 """Most choices in the table, the best for a dollar first."""
+REFUSED_MAX = 50
+"""Most choices that are left out and listed."""
 UNPRICED_MAX = 10
 """Most machines in the table of choices without a price."""
 
@@ -71,9 +73,14 @@ def numbers(advice: Mapping[str, Any]) -> Part:
 
 
 def in_numbers(advice: Mapping[str, Any]) -> list[Choice]:
-    """Choices of the first table: the best, then by price, or by time where nothing has one."""
+    """Choices of the first table: the best, then in the order that was asked for.
+
+    Without one they are by price, or by time where nothing has a price.
+    """
     tops = best(advice)
-    ranked = sorted((choice for choice in possible(advice) if choice["dollars"]), key=_dollars)
+    value = {"time": "seconds", "energy": "kilowatt_hours"}.get(advice["by"], "dollars")
+    known = [choice for choice in possible(advice) if choice[value]]
+    ranked = sorted(known, key=lambda choice: (choice["caveat"] != "", choice[value]["value"]))
     return [*tops, *(choice for choice in ranked or possible(advice) if choice not in tops)][
         :ROWS_MAX
     ]
@@ -90,10 +97,6 @@ def without_price(advice: Mapping[str, Any]) -> list[Choice]:
 
 def _seconds(choice: Choice) -> tuple[bool, float]:
     return choice["caveat"] != "", float(choice["seconds"]["value"])
-
-
-def _dollars(choice: Choice) -> tuple[bool, float]:
-    return choice["caveat"] != "", float(choice["dollars"]["value"])
 
 
 def _table(
@@ -126,6 +129,8 @@ def _columns(advice: Mapping[str, Any], rows: Sequence[Choice]) -> Iterator[_Sho
     if any(row["dollars"] for row in rows):
         yield Column(title="dollars"), _price
         yield Column(title="runs for a dollar"), _runs
+    if any(row["kilowatt_hours"] for row in rows):
+        yield Column(title="energy"), _energy
     if advice["machines"]:
         yield Column(title="limit", words=True), lambda choice: Cell(text=choice["limit"])
 
@@ -150,6 +155,14 @@ def _runs(choice: Choice) -> Cell:
     return Cell(text=n.significant(runs["value"]) if runs else "")
 
 
+def _energy(choice: Choice) -> Cell:
+    energy = choice["kilowatt_hours"]
+    if not energy:
+        return Cell(text="not known")
+    low, high = (f"{energy[end]:.3g}" for end in ("low", "high"))
+    return Cell(text=f"{energy['value']:.3g} kWh", note=f"{low} to {high}")
+
+
 def _refused(advice: Mapping[str, Any]) -> Iterator[Fold]:
     """Reasons of refused choices, equal reasons together; nothing where none is refused."""
     refused = [choice for choice in advice["choices"] if choice["refused"]]
@@ -162,6 +175,9 @@ def _refused(advice: Mapping[str, Any]) -> Iterator[Fold]:
         count = f"{nodes} x " if advice["machines"] else ""
         name = f"{count}{machine_name(advice, machine)}"
         items.append(Pair(name=name, text=f"{', '.join(engines)}: {reason}"))
+    if len(items) > REFUSED_MAX:
+        more = f"{n.count(len(items) - REFUSED_MAX)} in the JSON output"
+        items[REFUSED_MAX:] = [Pair(name="more", text=more)]
     if items:
         summary = f"{n.plural(len(refused), 'choice')} left out, and why"
         yield Fold(summary=summary, block=Pairs(items=tuple(items)))

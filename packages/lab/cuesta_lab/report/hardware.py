@@ -10,6 +10,9 @@ from cuesta.report.blocks import Block, Fold, Pair, Pairs, Part
 from cuesta_lab.model.advise import price_words
 from cuesta_lab.report import choices
 
+NAMES_MAX = 6
+"""Most machines that are named where the same is said of all."""
+
 
 def prices(advice: Mapping[str, Any]) -> Part | None:
     """Part with the price of a node of each machine; None where runs have no machine."""
@@ -35,7 +38,18 @@ def prices(advice: Mapping[str, Any]) -> Part | None:
 def _each(
     machines: Mapping[str, Any], keys: Sequence[str], words: Callable[[Mapping[str, Any]], str]
 ) -> tuple[Pair, ...]:
-    return tuple(Pair(name=machines[key]["name"], text=words(machines[key])) for key in keys)
+    """Return a line for each machine, or a single one for many with the same text."""
+    alike: dict[str, list[str]] = {}
+    for key in keys:
+        alike.setdefault(words(machines[key]), []).append(machines[key]["name"])
+    lines = ((name, text) for text, names in alike.items() for name in _listed(names))
+    return tuple(Pair(name=name, text=text) for name, text in lines)
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    """Return names, or the first of many in a line."""
+    more = len(names) - NAMES_MAX
+    return [f"{', '.join(names[:NAMES_MAX])} and {more} more"] if more > 0 else list(names)
 
 
 def _priced(machine: Mapping[str, Any]) -> str:
