@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -24,6 +25,41 @@ def with_polars(table: str, answer: str) -> None:
     total = pl.col("value").sum().alias("total")
     grouped = pl.scan_csv(table).group_by("group").agg(pl.len().alias("rows"), total)
     grouped.collect().write_csv(answer)
+
+
+def with_chdb(table: str, answer: str) -> None:
+    """Group with SQL of ClickHouse."""
+    import chdb
+
+    grouped = chdb.query(
+        f"SELECT group, count() AS rows, sum(value) AS total FROM file('{table}', CSVWithNames) "
+        "GROUP BY group",
+        "CSVWithNames",
+    )
+    Path(answer).write_bytes(grouped.bytes())
+
+
+def with_datafusion(table: str, answer: str) -> None:
+    """Group with SQL."""
+    from datafusion import SessionContext
+
+    context = SessionContext()
+    context.register_csv("t", table)
+    query = 'SELECT "group", count(*) AS rows, sum(value) AS total FROM t GROUP BY "group"'
+    options = "STORED AS CSV OPTIONS ('format.has_header' 'true')"
+    context.sql(f"COPY ({query}) TO '{answer}' {options}").collect()
+
+
+def with_spark(table: str, answer: str) -> None:
+    """Group with SQL on all cores of this machine."""
+    from cuesta_lab.studies.gallery.spark_rows import spark_session, write_table
+
+    with spark_session() as spark:
+        spark.read.csv(table, header=True, inferSchema=True).createOrReplaceTempView("t")
+        write_table(
+            spark.sql("SELECT group, count(*) AS rows, sum(value) AS total FROM t GROUP BY group"),
+            answer,
+        )
 
 
 def with_pandas(table: str, answer: str) -> None:
@@ -53,6 +89,9 @@ def with_python(table: str, answer: str) -> None:
 TOOLS = {
     "duckdb": with_duckdb,
     "polars": with_polars,
+    "chdb": with_chdb,
+    "datafusion": with_datafusion,
+    "spark": with_spark,
     "pandas": with_pandas,
     "python": with_python,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from pathlib import Path
 
 
 def with_duckdb(left: str, right: str, answer: str) -> None:
@@ -21,6 +22,30 @@ def with_polars(left: str, right: str, answer: str) -> None:
     import polars as pl
 
     pl.scan_csv(left).join(pl.scan_csv(right), on="key").collect().write_csv(answer)
+
+
+def with_chdb(left: str, right: str, answer: str) -> None:
+    """Join with SQL of ClickHouse."""
+    import chdb
+
+    joined = chdb.query(
+        f"SELECT key, a, b FROM file('{left}', CSVWithNames) AS l "
+        f"JOIN file('{right}', CSVWithNames) AS r USING (key)",
+        "CSVWithNames",
+    )
+    Path(answer).write_bytes(joined.bytes())
+
+
+def with_datafusion(left: str, right: str, answer: str) -> None:
+    """Join with SQL."""
+    from datafusion import SessionContext
+
+    context = SessionContext()
+    context.register_csv("l", left)
+    context.register_csv("r", right)
+    query = "SELECT l.key, a, b FROM l JOIN r ON l.key = r.key"
+    options = "STORED AS CSV OPTIONS ('format.has_header' 'true')"
+    context.sql(f"COPY ({query}) TO '{answer}' {options}").collect()
 
 
 def with_pandas(left: str, right: str, answer: str) -> None:
@@ -47,6 +72,8 @@ def with_python(left: str, right: str, answer: str) -> None:
 TOOLS = {
     "duckdb": with_duckdb,
     "polars": with_polars,
+    "chdb": with_chdb,
+    "datafusion": with_datafusion,
     "pandas": with_pandas,
     "python": with_python,
 }
