@@ -12,6 +12,7 @@ from cuesta_lab.report.studies import cells, panels, scaling, stacks, timelines,
 from cuesta_lab.report.studies.arranged import Arranged, arranged
 from cuesta_lab.report.studies.measure import Measure
 from cuesta_lab.report.studies.model import StudyResult, View
+from cuesta_lab.report.studies.one_machine import one_machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,12 @@ def made(study: StudyResult) -> StudyPage:
     alerts += scaling.not_flat(study)
     views = study.views or _derived(study)
     drawn = [_part(f"v{index}", study, view) for index, view in enumerate(views, 1)]
-    rest = (cells.missing(study), cells.everything(study), cells.provenance(study))
+    rest = (
+        one_machine(study),
+        cells.missing(study),
+        cells.everything(study),
+        cells.provenance(study),
+    )
     records = len(cells.runs(study))
     return StudyPage(
         kind=_kind(study),

@@ -44,7 +44,7 @@ def with_datafusion(table: str, answer: str) -> None:
     from datafusion import SessionContext
 
     context = SessionContext()
-    context.register_csv("t", table)
+    context.register_csv("t", table, file_extension="")
     query = 'SELECT "group", count(*) AS rows, sum(value) AS total FROM t GROUP BY "group"'
     options = "STORED AS CSV OPTIONS ('format.has_header' 'true')"
     context.sql(f"COPY ({query}) TO '{answer}' {options}").collect()

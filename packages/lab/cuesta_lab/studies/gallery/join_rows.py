@@ -41,8 +41,8 @@ def with_datafusion(left: str, right: str, answer: str) -> None:
     from datafusion import SessionContext
 
     context = SessionContext()
-    context.register_csv("l", left)
-    context.register_csv("r", right)
+    context.register_csv("l", left, file_extension="")
+    context.register_csv("r", right, file_extension="")
     query = "SELECT l.key, a, b FROM l JOIN r ON l.key = r.key"
     options = "STORED AS CSV OPTIONS ('format.has_header' 'true')"
     context.sql(f"COPY ({query}) TO '{answer}' {options}").collect()
