@@ -152,14 +152,14 @@ def _run(options: StudyOptions) -> None:
     from cuesta.cli.output import Output
     from cuesta.errors import CuestaError
     from cuesta_lab.report import write_study
-    from cuesta_lab.study import cells, file, result, run, trust
+    from cuesta_lab.study import cells, file, idle, result, run, trust
 
     studies = [file.read(name, smoke=options.smoke) for name in options.names]
     means = _means(options)
     for study in studies:
         trust.require(study, cells.combinations(study, means.memory_bytes), means)
     wrong: list[CuestaError] = []
-    for study in studies:
+    for number, study in enumerate(studies):
         study = replace(
             study,
             repeats=options.repeat or study.repeats,
@@ -170,6 +170,8 @@ def _run(options: StudyOptions) -> None:
         outputs.check_local(output)
         generated.check(output / "report.html")
         with Output(as_json=False) as display:
+            if number and not options.smoke:
+                idle.wait(display.observer)
             result_fields, rows = run.run(study, output, means, display.observer, levels)
         _print(result_fields)
         echo(f"report: {write_study(output, output / 'report.html')}")

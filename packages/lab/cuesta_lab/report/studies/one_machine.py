@@ -87,7 +87,7 @@ def reaches(study: StudyResult, factor: Factor, memory_bytes: float) -> Iterator
             continue
         twin = {**cell.levels, factor.name: smaller.name}
         before = next((one for one in study.measured if one.levels == twin), None)
-        if before is None:
+        if before is None or not all(_is_counted(one) for one in (before, cell)):
             continue
         varied = {name: level for name, level in twin.items() if name != factor.name}
         several = any(len(one.levels) > 1 for one in study.factors if one.name in varied)
@@ -104,14 +104,21 @@ def reaches(study: StudyResult, factor: Factor, memory_bytes: float) -> Iterator
         yield Reach(program=words, size=size, seconds=seconds[0] + seconds[1] * size, end=end)
 
 
+def _is_counted(cell: StudyCell) -> bool:
+    return all(cell.statistic(measure) for measure in ("wall", "peak"))
+
+
+def _median(cell: StudyCell, measure: str) -> float:
+    statistic = cell.statistic(measure)
+    assert statistic
+    return statistic.median
+
+
 def _line(
     before: StudyCell, after: StudyCell, measure: str, sizes: tuple[float, float]
 ) -> tuple[float, float]:
     """Start and growth of a measure by the size; a measure that falls does not grow."""
-    low, high = (
-        statistic.median if (statistic := cell.statistic(measure)) else 0.0
-        for cell in (before, after)
-    )
+    low, high = (_median(cell, measure) for cell in (before, after))
     growth = max(0.0, (high - low) / (sizes[1] - sizes[0]))
     return high - growth * sizes[1], growth
 
