@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from waitkit import wait_for
 
 BRIDGE = "cuestabr1"
 NETWORK = "10.77.8"
+LOCK = Path(gettempdir()) / "cuesta-test-hosts.lock"
 
 
 def ip(*words: str) -> bool:
@@ -47,10 +49,20 @@ def address(number: int) -> str:
 
 @contextmanager
 def hosts(count: int) -> Iterator[str | None]:
-    """Create this number of hosts, from 1 on; return the reason if that is impossible."""
+    """Create this number of hosts, from 1 on; return the reason if that is impossible.
+
+    Their names are of the whole machine: other tests wait for them.
+    """
     if os.geteuid() or not shutil.which("ip") or not shutil.which("tc"):
         yield "only root can make network namespaces, and with ip and tc"
         return
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield from _made(count)
+
+
+def _made(count: int) -> Iterator[str | None]:
+    """Create hosts, yield once, and remove them."""
     try:
         bridge_exists = ip("link", "add", BRIDGE, "type", "bridge")
         bridge_exists = bridge_exists and ip("link", "set", BRIDGE, "up")
