@@ -9,7 +9,7 @@ from cuesta.lab.observer import Silent
 from cuesta_lab.study import idle
 
 
-class Heard(Silent):
+class NotesObserver(Silent):
     """Observer that keeps notes."""
 
     def __init__(self) -> None:
@@ -21,9 +21,9 @@ class Heard(Silent):
 
 def waited(loads: Iterator[float]) -> tuple[bool, float, list[str]]:
     """Return whether the machine got idle, the seconds of waiting, and the notes."""
-    heard, slept = Heard(), list[float]()
-    is_idle = idle.wait(heard, load=lambda: next(loads), sleep=slept.append)
-    return is_idle, sum(slept), heard.notes
+    observer, slept = NotesObserver(), list[float]()
+    is_idle = idle.wait(observer, load=lambda: next(loads), sleep=slept.append)
+    return is_idle, sum(slept), observer.notes
 
 
 def test_an_idle_machine_is_not_waited_for() -> None:

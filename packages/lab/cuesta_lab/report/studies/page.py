@@ -12,7 +12,7 @@ from cuesta_lab.report.studies import cells, panels, scaling, stacks, timelines,
 from cuesta_lab.report.studies.arranged import Arranged, arranged
 from cuesta_lab.report.studies.measure import Measure
 from cuesta_lab.report.studies.model import StudyResult, View
-from cuesta_lab.report.studies.one_machine import one_machine
+from cuesta_lab.report.studies.reach import reach_part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ def made(study: StudyResult) -> StudyPage:
     views = study.views or _derived(study)
     drawn = [_part(f"v{index}", study, view) for index, view in enumerate(views, 1)]
     rest = (
-        one_machine(study),
+        reach_part(study),
         cells.missing(study),
         cells.everything(study),
         cells.provenance(study),

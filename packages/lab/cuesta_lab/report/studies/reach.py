@@ -38,7 +38,7 @@ class Reach:
     end: str
 
 
-def one_machine(study: StudyResult) -> Part | None:
+def reach_part(study: StudyResult) -> Part | None:
     """Return the part of the page; None where nothing varies the size of the data."""
     factor = size_factor(study)
     memory_bytes = number(mapping(study.fields.get("machine")).get("memory_bytes"))
@@ -72,7 +72,7 @@ def size_factor(study: StudyResult) -> Factor | None:
         return None
     for row in objects(study.file.get("factor")):
         if all(level.get("inputs") for level in objects(row.get("levels"))):
-            factor = next((one for one in study.factors if one.name == row.get("name")), None)
+            factor = next((each for each in study.factors if each.name == row.get("name")), None)
             if factor and factor.numeric:
                 return factor
     return None
@@ -86,11 +86,11 @@ def reaches(study: StudyResult, factor: Factor, memory_bytes: float) -> Iterator
         if cell.levels.get(factor.name) != larger.name:
             continue
         twin = {**cell.levels, factor.name: smaller.name}
-        before = next((one for one in study.measured if one.levels == twin), None)
-        if before is None or not all(_is_counted(one) for one in (before, cell)):
+        before = next((each for each in study.measured if each.levels == twin), None)
+        if before is None or not all(map(_is_counted, (before, cell))):
             continue
         varied = {name: level for name, level in twin.items() if name != factor.name}
-        several = any(len(one.levels) > 1 for one in study.factors if one.name in varied)
+        several = any(len(each.levels) > 1 for each in study.factors if each.name in varied)
         words = study.words(varied) if several else "the program"
         seconds = _line(before, cell, "wall", sizes)
         memory = _line(before, cell, "peak", sizes)

@@ -54,7 +54,7 @@ def page(folder: Path, made: dict[str, Any]) -> str:
          "Not up to 400 million rows, 100 times what was run: the program would take 40.5 s."),
     ],
 )  # fmt: skip
-def test_the_program_that_goes_furthest_decides(
+def test_the_program_with_the_furthest_reach_decides(
     programs: dict[str, tuple[float, float]], text: str, tmp_path: Path
 ) -> None:
     words = page(tmp_path, study(programs))
@@ -62,7 +62,7 @@ def test_the_program_that_goes_furthest_decides(
     assert text in words
 
 
-def test_each_program_has_its_own_end(tmp_path: Path) -> None:
+def test_programs_end_at_time_or_memory(tmp_path: Path) -> None:
     words = page(tmp_path, study({"lean": (1.0, 1e8), "hungry": (0.5, 4e8), "slow": (99.0, 1e3)}))
     # A little less than a tenth of the memory stays free, and 50 MB are the program's own.
     assert "lean 140 million 2 min 24 s memory" in words
@@ -70,7 +70,7 @@ def test_each_program_has_its_own_end(tmp_path: Path) -> None:
     assert "slow 36 million 1 h 00 min an hour" in words
 
 
-def test_nothing_is_said_without_sizes_or_of_a_smoke_run(tmp_path: Path) -> None:
+def test_pages_without_sizes_or_of_smoke_runs_have_no_answer(tmp_path: Path) -> None:
     programs = {"lean": (1.0, 1e8)}
     without = study(programs)
     without["file"]["factor"][0]["levels"][0].pop("inputs")
