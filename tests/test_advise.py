@@ -18,6 +18,7 @@ from cuesta_lab.model.machines import FOLDER, known, read
 from cuesta_lab.model.ranking import best as best_of
 
 HUMAN = 452e9
+ASSEMBLE = ("assemble", "--input-size", "20GB")
 
 
 def to_advice(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -258,6 +259,19 @@ def test_an_explanation_and_a_page_list_what_is_not_counted(
         (["nothing", "--input-size", "1GB"], "advise nothing: no such workload; known: "),
         (["images", "--input-size", "1GB"], "by `cuesta compare images PART --engines native,"),
         (["assemble", "--input-size", "1GB", "--machines", "none"], "no such file, and no machine"),
+        (
+            [*ASSEMBLE, "--machines", "ec2/zz*"],
+            "no such instance; `cuesta model machines 'ec2/*'` lists",
+        ),
+        ([*ASSEMBLE, "--by", "speed"], "--by is 'speed', give one of time, price, energy"),
+        (
+            [*ASSEMBLE, "--by", "energy"],
+            "no chosen machine that can do it says what power a node draws",
+        ),
+        (
+            [*ASSEMBLE, "--by", "price", "--machines", "theta"],
+            "no chosen machine that can do it has a price",
+        ),
     ],
 )
 def test_a_question_without_an_answer_is_reported_in_a_single_line(

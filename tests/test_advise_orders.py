@@ -12,9 +12,7 @@ from cuesta.cli.app import call
 from cuesta_lab.model.instances import instances
 from cuesta_lab.model.machines import FOLDER, known
 from cuesta_lab.report.advice import SPOTS_MAX
-from test_advise import to_advice
-
-ASSEMBLE = ("assemble", "--input-size", "20GB")
+from test_advise import ASSEMBLE, to_advice
 
 
 def powered(folder: Path, name: str, watts: int) -> str:
@@ -84,24 +82,6 @@ def test_energy_is_power_by_time_of_all_nodes(
     assert call(["advise", *words, "-o", str(page)]) == 0
     assert " kWh" in page.read_text(encoding="utf-8")
     capsys.readouterr()
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("--by", "speed"), "--by is 'speed', give one of time, price, energy"),
-        (("--by", "energy"), "no chosen machine that can do it says what power a node draws"),
-        (("--by", "price", "--machines", "theta"), "no chosen machine that can do it has a price"),
-        (("--machines", "ec2/zz*"), "no such instance; `cuesta model machines 'ec2/*'` lists"),
-    ],
-)
-def test_an_order_that_cannot_be_is_refused_in_a_line(
-    words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(["advise", *ASSEMBLE, *words]) == 2
-    error = capsys.readouterr().err
-    assert text in error
-    assert error.count("\n") == 1
 
 
 def test_a_page_of_all_instances_draws_the_best_of_them(

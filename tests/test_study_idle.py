@@ -5,25 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from cuesta.lab.observer import Silent
 from cuesta_lab.study import idle
-
-
-class NotesObserver(Silent):
-    """Observer that keeps notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
+from test_study_run import Notes
 
 
 def waited(loads: Iterator[float]) -> tuple[bool, float, list[str]]:
     """Return whether the machine got idle, the seconds of waiting, and the notes."""
-    observer, slept = NotesObserver(), list[float]()
+    observer, slept = Notes(), list[float]()
     is_idle = idle.wait(observer, load=lambda: next(loads), sleep=slept.append)
-    return is_idle, sum(slept), observer.notes
+    return is_idle, sum(slept), observer.said
 
 
 def test_an_idle_machine_is_not_waited_for() -> None:

@@ -183,13 +183,7 @@ def soak() -> int:
     for crate, name, only in MUTANT_TESTS:
         words = ["cargo", "test", "--package", crate, "--release", "--quiet", "--test", name]
         counted = environment() | {"CUESTA_MUTANTS": str(MUTANTS)}
-        done = subprocess.run(
-            [*words, *filter(None, [only]), "--", "--nocapture"],
-            cwd=ROOT,
-            env=counted,
-            check=False,
-        )
-        failed |= int(done.returncode != 0)
+        failed |= int(run([*words, *filter(None, [only]), "--", "--nocapture"], counted) != 0)
     kills = [str(BIN / "python"), "tools/store_kills.py", "--kills", str(STORE_KILLS)]
     histories = [str(BIN / "python"), "tools/store_histories.py", "--group", "disk"]
     histories += ["--runs", str(STORE_HISTORIES)]
@@ -198,7 +192,7 @@ def soak() -> int:
     stores = (list(STORE_CRASHES), kills, histories)
     for command in (*stores, [*pytest, *SOAKED], [*pytest, *marked]):
         all_pairs = environment() | {"CUESTA_SOAK": "1"}
-        failed |= int(subprocess.run(command, cwd=ROOT, env=all_pairs, check=False).returncode != 0)
+        failed |= int(run(command, all_pairs) != 0)
     return failed
 
 

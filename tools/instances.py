@@ -4,8 +4,8 @@
     python tools/instances.py
 
 Sizes and prices are facts of that package (Apache-2.0), its `pricing.json` has their date. Left out
-are instances whose network is sold "up to" a rate, with accelerators, of earlier generations, and
-without a price in us-east-1; metal has the cores of its virtual twin.
+are instances whose network is sold "up to" a rate, with accelerators, of earlier generations,
+without a price in us-east-1, and metal.
 """
 
 from __future__ import annotations

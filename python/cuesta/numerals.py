@@ -148,6 +148,12 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{count(number)}{NBSP}{word}"
 
 
+def shortened(words: Sequence[str], most: int) -> str:
+    """`a, b and 1,234 more`: the first `most` words, and the number of the others."""
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def listed(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     if len(words) < 2:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -13,7 +12,6 @@ from typer.core import TyperGroup
 from cuesta import __version__
 from cuesta.cli import products
 from cuesta.errors import InputError
-from cuesta.workloads import WORKLOAD_NAMES
 
 COMMANDS = (
     "run", "compare", "verify", "assess", "data", "store", "cluster", "study", "report", "explain",
@@ -112,6 +110,10 @@ def _options(
 
 def _workload_text(arguments: Sequence[str]) -> str | None:
     """Message on a workload in the place of a command; None where the first word names none."""
+    from difflib import get_close_matches
+
+    from cuesta.workloads import WORKLOAD_NAMES
+
     near = get_close_matches(next(iter(arguments), ""), WORKLOAD_NAMES, n=1, cutoff=0.8)
     return f"{arguments[0]!r} is no command; type `cuesta run {near[0]} ...`" if near else None
 

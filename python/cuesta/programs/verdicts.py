@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cuesta.numerals import shortened
 from cuesta.programs.tree import MEMORY, TIME, Ended
 from cuesta.units import format_bytes, format_seconds
 from cuesta.untrusted import single_line
@@ -122,6 +123,4 @@ def _signal_name(number: int) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - NAMED_MAX
-    text = ", ".join(single_line(name) for name in names[:NAMED_MAX])
-    return f"{text} and {more} more" if more > 0 else text
+    return shortened([single_line(name) for name in names], NAMED_MAX)

@@ -268,8 +268,7 @@ def _content(summary: Fields) -> list[Pair]:
     pairs = []
     if rows is not None:
         pairs.append(Pair(name="rows", text=n.count(int(rows))))
-        shown = ", ".join(columns[:12]) + (f" and {len(columns) - 12} more" * (len(columns) > 12))
-        pairs.append(Pair(name="columns", text=shown))
+        pairs.append(Pair(name="columns", text=n.shortened(columns, 12)))
     pairs.append(Pair(name="size", text=n.size(number(summary.get("size_bytes")) or 0)))
     return pairs
 

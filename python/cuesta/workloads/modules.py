@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from cuesta.numerals import shortened
+
 View = dict[str, object]
 
 FIT = 0.85
@@ -195,7 +197,5 @@ def _of_left_out(answer: Path) -> Iterator[str]:
     for kind, name, reason in _rows(answer / "left_out.tsv"):
         groups.setdefault((kind, reason), []).append(name)
     for (kind, reason), names in groups.items():
-        first = ", ".join(names[:_NAMES_SHOWN])
-        more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
         count = f"1 {kind}" if len(names) == 1 else f"{len(names):,} {kind}s"
-        yield f"{count} ({first}{more}): {reason}"
+        yield f"{count} ({shortened(names, _NAMES_SHOWN)}): {reason}"

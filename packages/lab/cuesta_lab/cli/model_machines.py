@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cuesta.cli.echo import echo
+from cuesta.numerals import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,8 +40,7 @@ def machines(
     print_aligned([*rows, *(_row(machine) for machine in selected)], left=2)
     if names:
         for note, keys in _notes(selected).items():
-            more = f" and {len(keys) - KEYS_MAX} more" if len(keys) > KEYS_MAX else ""
-            echo(f"{', '.join(keys[:KEYS_MAX])}{more}: {note}")
+            echo(f"{shortened(keys, KEYS_MAX)}: {note}")
 
 
 def _notes(selected: Iterable[Hardware]) -> dict[str, list[str]]:

@@ -48,8 +48,7 @@ def _each(
 
 def _listed(names: Sequence[str]) -> list[str]:
     """Return names, or the first of many in a line."""
-    more = len(names) - NAMES_MAX
-    return [f"{', '.join(names[:NAMES_MAX])} and {more} more"] if more > 0 else list(names)
+    return [n.shortened(names, NAMES_MAX)] if len(names) > NAMES_MAX else list(names)
 
 
 def _priced(machine: Mapping[str, Any]) -> str:
