@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cuesta.cli.app import call
+from cuesta.report import plots
 from cuesta_lab.model.instances import instances
 from cuesta_lab.model.machines import FOLDER, known
+from cuesta_lab.report import advice as advice_page
 from cuesta_lab.report.advice import SPOTS_MAX
 from test_advise import ASSEMBLE, to_advice
 
@@ -101,3 +104,23 @@ def test_machines_of_a_pattern_share_their_notes(capsys: pytest.CaptureFixture[s
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].startswith("ec2/c7g.12xlarge, ")
     assert sum("Storage beside the instance" in line for line in lines) == 1
+
+
+def test_the_axes_hold_the_best_choices_where_few_points_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn: list[plots.Axes] = []
+    curves = plots.curves
+
+    def record(frame: Any, points: Any, axes: plots.Axes) -> str:
+        drawn.append(axes)
+        return curves(frame, points, axes)
+
+    monkeypatch.setattr(advice_page, "SPOTS_MAX", 4)
+    monkeypatch.setattr(plots, "curves", record)
+    words = (*ASSEMBLE, "--machines", "ec2/*")
+    best = to_advice(capsys, *words)["best"]
+    assert call(["advise", *words, "-o", str(tmp_path / "advice.html")]) == 0
+    (axes,) = drawn
+    for entry in best:
+        assert axes.across.low <= entry["choice"]["dollars"]["value"] <= axes.across.high

@@ -105,12 +105,12 @@ def _picture(advice: Mapping[str, Any]) -> Part:
     priced = [choice for choice in choices.possible(advice) if choice["dollars"]]
     if len(priced) < 2:
         return _bars(advice)
-    undrawn = len(priced) - SPOTS_MAX
-    if undrawn > 0:
-        priced.sort(key=lambda choice: choice["seconds"]["value"] * choice["dollars"]["value"])
-        del priced[SPOTS_MAX:]
     best = [entry for entry in advice["best"] if entry["choice"]["dollars"]]
     shown = [entry["choice"] for entry in best]
+    undrawn = len(priced) - SPOTS_MAX
+    if undrawn > 0:
+        priced.sort(key=lambda choice: (choice not in shown, _time_by_price(choice)))
+        del priced[SPOTS_MAX:]
     dollars = [choice["dollars"]["value"] for choice in priced]
     times = [choice["seconds"]["value"] for choice in priced]
     times += [choice["seconds"][end] for choice in shown for end in ("low", "high")]
@@ -144,6 +144,10 @@ def _picture(advice: Mapping[str, Any]) -> Part:
             ),
         ),
     )
+
+
+def _time_by_price(choice: Choice) -> float:
+    return float(choice["seconds"]["value"] * choice["dollars"]["value"])
 
 
 def _frame(advice: Mapping[str, Any], by: str) -> shapes.Frame:
