@@ -89,7 +89,7 @@ def up(
     if lacking:
         raise TestbedError(lacking)
     testbed_service.remove(folder)
-    folder.mkdir(parents=True)
+    (folder / "data").mkdir(parents=True)
     with started(name, folder, heap) as jvm:
         with connected(jvm.port, jvm.token) as gateway:
             state = {**asdict(jvm), **make(gateway)}
@@ -125,7 +125,8 @@ def _start(folder: Path, heap: str) -> subprocess.Popen[bytes]:
     command = [
         *(java, f"-Xmx{heap}", "--add-opens=java.base/java.lang=ALL-UNNAMED"),
         *("-Djava.net.preferIPv4Stack=true", f"-Dhadoop.log.dir={folder}"),
-        *(f"-Dtest.build.data={folder}/data", "-cp", os.pathsep.join(classes)),
+        *(f"-Dtest.build.data={folder}/data", f"-Djava.io.tmpdir={folder}/data"),
+        *("-cp", os.pathsep.join(classes)),
         *("py4j.GatewayServer", "--enable-auth", "0"),
     ]
     with (folder / "stdout").open("wb") as out, (folder / "log").open("wb") as log:

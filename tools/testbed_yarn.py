@@ -20,6 +20,8 @@ HEAP = "1g"
 NODES_MAX = 8
 CONTAINER_MIB_MIN = 128
 LOCAL_FILES = "file:///"
+DEAD_MS = 60_000
+"""Time without a sign of life after which a node, a master or a container counts as lost."""
 CONF = "conf"
 SITE_FILES = ("core-site.xml", "mapred-site.xml", "yarn-site.xml")
 
@@ -111,4 +113,7 @@ def _settings(folder: Path, shape: Shape) -> dict[str, object]:
         # A nearly full disk is no reason for a small cluster not to start.
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
         "yarn.nodemanager.delete.debug-delay-sec": 0,
+        "yarn.nm.liveness-monitor.expiry-interval-ms": DEAD_MS,
+        "yarn.am.liveness-monitor.expiry-interval-ms": DEAD_MS,
+        "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms": DEAD_MS,
     }

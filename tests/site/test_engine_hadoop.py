@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -10,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -35,6 +33,7 @@ from cuesta.workloads import get_workload
 from peers import terasort
 from sortkit import places, sorting, write_records
 from waitkit import wait_for
+from yarnkit import kill_a_child, logs_on_failure
 
 RECORDS = 200_000
 
@@ -152,29 +151,19 @@ def test_a_jvm_that_dies_is_reported_in_a_single_line_and_the_next_run_has_anoth
     assert is_right(job, output, scratch)
 
 
-def kill_a_child(done: threading.Event, killed: list[int]) -> None:
-    """Kill the first process of a running Hadoop task."""
-    while not done.is_set() and not killed:
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            with contextlib.suppress(OSError):
-                words = path.read_bytes().split(b"\0")
-                if b"cuesta.engines.hadoop.child" in words and b"tasks" in words:
-                    os.kill(int(path.parent.name), signal.SIGKILL)
-                    killed.append(int(path.parent.name))
-                    break
-        time.sleep(0.01)
-
-
 def test_a_real_yarn_sorts_though_a_task_is_killed(
     engine: HadoopEngine, records: Path, yarn: str, tmp_path: Path
 ) -> None:
     job = trial(records, conf=yarn)
     output, scratch = places(tmp_path / "a")
     done, killed = threading.Event(), list[int]()
-    killer = threading.Thread(target=kill_a_child, args=(done, killed))
+    running = testbed_yarn.running(Path(yarn).parent)
+    assert running is not None
+    killer = threading.Thread(target=kill_a_child, args=(running.pid, done, killed))
     killer.start()
     try:
-        outcome = engine.run(job, output, scratch)
+        with logs_on_failure(Path(yarn).parent):
+            outcome = engine.run(job, output, scratch)
     finally:
         done.set()
         killer.join()

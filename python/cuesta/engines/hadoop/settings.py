@@ -33,6 +33,9 @@ JVM_WORDS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 UBER_BYTES = 1 << 30
 """Size below which a round without parts runs in the master of its job, task by task: other
 containers would take longer to start."""
+STUCK_MS = 120_000
+"""Time without a sign of life after which Hadoop starts a task again; its own default is 10
+minutes. A child sends signs every 5 s however long it computes."""
 SORT_MIB = 96
 """Memory in which a task sorts the blocks that it sends."""
 PASSED_ON = ("PYTHONPATH", "CUESTA_STORE", "CUESTA_SCRATCH", "LD_LIBRARY_PATH")
@@ -148,6 +151,9 @@ def round_properties(
         # Hadoop's history servers read both formats.
         "mapreduce.jobhistory.jhist.format": "json",
         "mapreduce.task.io.sort.mb": str(SORT_MIB),
+        "mapreduce.task.timeout": str(STUCK_MS),
+        # The same before the first sign.
+        "mapreduce.task.stuck.timeout-ms": str(STUCK_MS),
         # Reduce tasks would only wait in the slots of map tasks.
         "mapreduce.job.reduce.slowstart.completedmaps": "1.0",
         "mapreduce.job.ubertask.enable": str(is_uber).lower(),
