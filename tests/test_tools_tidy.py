@@ -214,11 +214,6 @@ def test_raw_strings_and_lifetimes_do_not_confuse_the_reader(tmp_path: Path) -> 
     assert functions == [("f", 4), ("h", 1)]
 
 
-def test_this_repository_is_tidy(capsys: pytest.CaptureFixture[str]) -> None:
-    code = tidy.main([])
-    assert code == 0, capsys.readouterr().out
-
-
 def test_a_public_type_name_of_two_concepts_is_reported(tmp_path: Path) -> None:
     texts = {
         "a/src/x.rs": "pub struct Part;\nstruct Own;\npub enum Params {}\npub struct Only;\n",

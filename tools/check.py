@@ -1,12 +1,12 @@
 """Run checks: `check.py lint`, `check.py test|test-engines|test-site [PYTEST OPTION...]`, `soak`.
 
-`lint` runs all lints side by side and prints the output of those that fail. `test` runs the Rust
-tests and the Python tests that need no service; `test-engines` the Scala tests and those of the
-engines; `test-site` those that need a scheduler, a file system, a browser or a wheel. A group runs
-to its end even if a part of it fails. `soak` makes `MUTANTS` wrong answers of every workload whose
-verifier is held to it, and prints how many were refused; then it kills a store at every two steps
-of each scenario, and `STORE_KILLS` times under load, where it resumes after an interruption
-(`build/store-kills.json`); it checks `STORE_HISTORIES` histories of a job of stores
+`lint` runs all lints side by side and prints the output of those that fail. `test` runs the
+Python tests that need no service and beside them the Rust tests; `test-engines` the Scala tests and
+those of the engines; `test-site` those that need a scheduler, a file system, a browser or a wheel.
+A group runs to its end even if a part of it fails. `soak` makes `MUTANTS` wrong answers of every
+workload whose verifier is held to it, and prints how many were refused; then it kills a store at
+every two steps of each scenario, and `STORE_KILLS` times under load, where it resumes after an
+interruption (`build/store-kills.json`); it checks `STORE_HISTORIES` histories of a job of stores
 (`build/store-histories.json`); it holds the store to Hadoop's contract in every mode of writing,
 and every workload to its memory on Spark, tries more wrong answers by the command line, and runs
 the tests that are marked `soak`.
@@ -15,6 +15,7 @@ the tests that are marked `soak`.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
@@ -50,6 +53,10 @@ CHECKED = {
 }
 """For the Rust tests: release with the checks of a debug build in our crates. What they depend on
 is not compiled once more."""
+RUST_FLAGS = ("--release", "--quiet", "--no-fail-fast")
+RUST_TESTS = ("cargo", "test", "--workspace", "--exclude", "cuesta-fuzz", *RUST_FLAGS)
+CODE_IN_DOCS = re.compile(r"^\s*//[/!] ```$", re.MULTILINE)
+"""Start of code in a doc comment; text has a word behind the marks."""
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files of tests at a time, in their order, since Spark and TileDB come last in a process."""
 TEST_GROUPS = {
@@ -141,21 +148,44 @@ def run_lint(name: str) -> Outcome:
 
 def test(group: str, options: Sequence[str]) -> int:
     """Run all tests of a group; return the code of the first part that fails, 0 if none."""
-    rust = ["cargo", "test", "--workspace", "--exclude", "cuesta-fuzz"]
-    rust += ["--release", "--quiet", "--no-fail-fast"]
-    scala = [str(BIN / "python"), "tools/scala_jobs.py", "test"]
     python = [str(BIN / "python"), "-m", "pytest", *SIDE_BY_SIDE, *TEST_GROUPS[group], *options]
-    commands = [python]
     if group == "test":
-        commands.insert(0, rust)
+        return test_with_rust(python)
+    codes = []
     # ScalaTest comes by Maven.
     if group == "test-engines" and shutil.which("mvn"):
-        commands.insert(0, scala)
-    codes = []
-    for command in commands:
-        env = environment() | (CHECKED if command is rust else {})
-        codes.append(run_limited(command, env) if command is rust else run(command, env))
+        codes.append(run([str(BIN / "python"), "tools/scala_jobs.py", "test"], environment()))
+    codes.append(run(python, environment()))
     return next(filter(None, codes), 0)
+
+
+def test_with_rust(python: Sequence[str]) -> int:
+    """Compile the Rust tests, then run them beside those of Python; return as `test` does.
+
+    Both wait often, so cores are free. The output of the Rust tests follows that of pytest.
+    """
+    checked = environment() | CHECKED
+    compiled = run([*RUST_TESTS, "--tests", "--no-run"], checked)
+    with TemporaryFile() as output, ThreadPoolExecutor() as pool:
+        rust = pool.submit(run_limited, [*RUST_TESTS, "--tests"], checked, output)
+        codes = [compiled, run(python, environment())]
+        codes.append(rust.result())
+        output.seek(0)
+        shutil.copyfileobj(output, sys.stdout.buffer)
+        sys.stdout.flush()
+    for crate in crates_with_examples():
+        codes.append(run([*RUST_TESTS[:2], "--package", crate, *RUST_FLAGS, "--doc"], checked))
+    return next(filter(None, codes), 0)
+
+
+def crates_with_examples() -> list[str]:
+    """Return the crates whose docs have code, which only rustdoc compiles and runs."""
+    with_code = (
+        path.relative_to(ROOT / "crates").parts[0]
+        for path in (ROOT / "crates").glob("*/src/**/*.rs")
+        if CODE_IN_DOCS.search(path.read_text(encoding="utf-8"))
+    )
+    return [f"cuesta-{folder}" for folder in sorted(set(with_code))]
 
 
 def run(command: Sequence[str], env: Mapping[str, str]) -> int:
@@ -163,9 +193,14 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> int:
     return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
 
 
-def run_limited(command: Sequence[str], env: Mapping[str, str]) -> int:
-    """Run a command; return its code, 1 where it hangs: then it and what it started are killed."""
-    with subprocess.Popen(command, cwd=ROOT, env=env, start_new_session=True) as process:
+def run_limited(command: Sequence[str], env: Mapping[str, str], output: IO[bytes]) -> int:
+    """Run a command with its output in a file; return its code, 1 where it hangs.
+
+    Then it and what it started are killed.
+    """
+    with subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=output, stderr=output, start_new_session=True
+    ) as process:
         try:
             return process.wait(HANG_SECONDS)
         except subprocess.TimeoutExpired:
