@@ -103,12 +103,19 @@ fn an_answer_is_verified_at_the_least_memory_of_its_run() {
                 output: folder.path().join(format!("answer-{memory_bytes}")),
                 ..request(folder.path(), &parameters, (threads, memory_bytes))
             };
-            let mut memory_bytes = 256 << 20;
-            run(&at(memory_bytes)).unwrap();
-            while run(&at(memory_bytes / 8 * 7)).is_ok() {
-                memory_bytes = memory_bytes / 8 * 7;
+            let bytes = |step: i32| (f64::from(256 << 20) * 0.875_f64.powi(step)) as u64;
+            // The last step is 430 KiB, where none succeeds.
+            let (mut enough, mut little) = (0, 48);
+            run(&at(bytes(enough))).unwrap();
+            while little - enough > 1 {
+                let step = i32::midpoint(enough, little);
+                if run(&at(bytes(step))).is_ok() {
+                    enough = step;
+                } else {
+                    little = step;
+                }
             }
-            verified(&at(memory_bytes));
+            verified(&at(bytes(enough)));
         }
     }
 }
