@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cuesta import allotment, machine
 from cuesta.allotment import batch_system, control_groups, threads_for
+from cuesta.errors import InputError
 
 GIB = 1 << 30
 LIMITS = st.one_of(st.none(), st.integers(16 << 20, 64 * GIB))
@@ -185,3 +186,39 @@ def test_the_limit_of_open_files_is_raised_at_the_start() -> None:
     )
     soft, hard = map(int, done.stdout.split())
     assert soft == min(hard, machine.FILES_MAX) > 64
+
+
+@pytest.mark.parametrize(
+    ("kibibytes", "threads", "message"),
+    [
+        (300_000, 2, "raise `ulimit -v`, or say how much to use with --memory"),
+        (1_500_000, 1024, "more threads only, and needs 1040 for --threads 1024; give fewer"),
+    ],
+)
+def test_too_little_address_space_is_refused_before_the_run(
+    kibibytes: int, threads: int, message: str, tmp_path: Path
+) -> None:
+    """Under `ulimit -v` a run hung, was aborted, or asked to report an internal error where a
+    thread or memory was refused. Now both are asked for before.
+    """
+    run = f"run dataflow --blocks 2 --block-vectors 100 --threads {threads} -o {tmp_path}/a"
+    script = f'ulimit -v {kibibytes}; exec "$0" -m cuesta {run}'
+    done = subprocess.run(
+        ["bash", "-c", script, sys.executable],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_memory_that_does_not_fit_in_the_address_space_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "address_space_bytes", lambda: GIB)
+    machine.check_address_space(GIB // 2)
+    with pytest.raises(InputError, match=r"leaves this process 1 GiB, and it needs 128 MiB beside"):
+        machine.check_address_space(GIB)

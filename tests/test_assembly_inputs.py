@@ -118,6 +118,8 @@ def test_what_is_not_read_is_named(
         text.decode().encode("utf-16"): "UTF-16 text; convert it with `iconv",
         gzip.compress(text) + b"more": f"other bytes from byte {len(gzip.compress(text))} on",
         text + b"\n" + text: "a record begins with neither @ nor >; blank lines",
+        text + b"@r\nACGT\n+\nIII \n": "the byte 0x20 in its last line is no quality",
+        text + b"@r\nACGT\n+\nII\xffI\n": "the byte 0xff in its last line is no quality",
         text + b"@r\nAC\nGT\n+\nIIII\n": "join them with `seqtk seq -l 0 FILE`",
     }.items():
         path.write_bytes(content)

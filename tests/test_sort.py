@@ -115,6 +115,7 @@ def test_an_empty_file_has_an_empty_answer(tmp_path: Path) -> None:
         (["cut.dat"], "cut.dat has 1234 bytes, 34 more than a whole number of records"),
         (["absent.dat"], "absent.dat: no such file or folder"),
         (["nothing"], "nothing has no files of records in it"),
+        (["packed.dat"], "packed.dat is packed by gzip, records are read as they are; unpack it"),
         (["good.dat", "--memory", "8MiB"], "--memory"),
         (["good.dat", "--engine", "array"], "engine array does not run sort"),
         (["cut.dat", "--engine", "mpi"], "cut.dat has 1234 bytes"),
@@ -124,6 +125,7 @@ def test_bad_input_is_reported_in_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     (tmp_path / "cut.dat").write_bytes(bytes(1234))
+    (tmp_path / "packed.dat").write_bytes(b"\x1f\x8b\x08\0" + bytes(96))
     (tmp_path / "nothing").mkdir()
     make(tmp_path / "good.dat", 10_000)
     capsys.readouterr()

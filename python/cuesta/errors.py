@@ -65,6 +65,19 @@ class Defect(CuestaError):
         return cls(f"{DEFECT}: {type(error).__name__}: {error}")
 
 
+MORE_THREADS = (
+    "give fewer --threads, or raise the limit: `ulimit -u`, `ulimit -v`, or that of processes in "
+    "a container"
+)
+"""Remedy where the system lets a process have no more threads."""
+_NO_THREADS = ("can't start new thread", "failed to spawn thread")
+
+
+def lacks_threads(error: BaseException) -> bool:
+    """Whether the system refused a thread, in the words of Python or of Rust's library."""
+    return any(words in str(error) for words in _NO_THREADS)
+
+
 _FULL = "free some space or choose another folder"
 _REMEDIES = {
     errno.ENOENT: "check the path",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import threading
 from pathlib import Path
 
 from cuesta import allotment
-from cuesta.errors import InputError
+from cuesta.errors import MORE_THREADS, InputError
 from cuesta.units import format_bytes
 
 _NO_HOME = Path("/nonexistent")
@@ -18,6 +19,12 @@ FILES_MIN = 64
 """Fewest files that a process must be able to open: modules, inputs, locks, pipes of children."""
 FILES_MAX = 65536
 """Most files that `raise_limit_of_files` asks for, where the system allows more."""
+THREADS_ASIDE = 16
+"""Threads of a run beside those that compute: they write, make checksums, report progress."""
+STACK_BYTES = 2 << 20
+"""Stack of a thread of the kernels."""
+ADDRESS_ASIDE_BYTES = 256 << 20
+"""Address space of a run beside its memory limit: code, stacks, what the allocator holds back."""
 
 
 def describe(places: dict[str, Path]) -> dict[str, object]:
@@ -86,13 +93,62 @@ def cpu_model() -> str:
 
 
 def memory_bytes() -> int:
-    """Memory of the machine, or less where a control group or a batch system allots less."""
+    """Memory of the machine, or less where a control group, a batch system or `ulimit` says so."""
     return _memory_bytes(allotment.control_groups())
 
 
 def _memory_bytes(groups: allotment.Allotment) -> int:
     allotted = (groups.memory_bytes, allotment.batch_system().memory_bytes)
-    return min([_meminfo("MemTotal"), *filter(None, allotted)])
+    total = min([_meminfo("MemTotal"), *filter(None, allotted)])
+    space = address_space_bytes()
+    return total if space is None else min(total, max(0, space - ADDRESS_ASIDE_BYTES))
+
+
+def address_space_bytes() -> int | None:
+    """Address space that `ulimit -v` leaves to this process; None where nothing limits it."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY:
+        return None
+    pages = int(_lines("/proc/self/statm")[0].split()[0])
+    return max(0, soft - pages * resource.getpagesize())
+
+
+def check_address_space(memory_bytes: int) -> None:
+    """Refuse a memory limit that does not fit in the address space. Errors: `InputError`."""
+    space = address_space_bytes()
+    # A part of what was set aside is used by now.
+    aside = ADDRESS_ASIDE_BYTES // 2
+    if space is not None and memory_bytes + aside > space:
+        raise InputError(
+            f"`ulimit -v` leaves this process {format_bytes(space)}, and it needs "
+            f"{format_bytes(aside)} beside its --memory of {format_bytes(memory_bytes)}; raise "
+            "that limit, or give less --memory"
+        )
+
+
+def check_threads(threads: int) -> None:
+    """Refuse to start where the system lets this process have no more threads.
+
+    They are started and ended, since limits of users, of control groups and of address space are
+    all met so. Errors: `InputError`.
+    """
+    release, started = threading.Event(), list[threading.Thread]()
+    before = threading.stack_size(STACK_BYTES)
+    try:
+        for _ in range(threads + THREADS_ASIDE):
+            thread = threading.Thread(target=release.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except (RuntimeError, MemoryError):
+        raise InputError(
+            f"this process may start {len(started)} more threads only, and needs "
+            f"{threads + THREADS_ASIDE} for --threads {threads}; {MORE_THREADS}"
+        ) from None
+    finally:
+        threading.stack_size(before)
+        release.set()
+        for thread in started:
+            thread.join()
 
 
 def memory_available_bytes() -> int:

@@ -148,6 +148,7 @@ fn remedy_for(kind: io::ErrorKind, errno: Option<i32>) -> &'static str {
         K::AlreadyExists | K::DirectoryNotEmpty => "; give another name",
         K::InvalidFilename => "; give a shorter name",
         K::StaleNetworkFileHandle => "; its server forgot it, mount the file system again",
+        K::WouldBlock => "; give fewer threads, or raise the limit of processes (`ulimit -u`)",
         K::OutOfMemory => "; use less memory, or a machine with more",
         _ => match errno {
             Some(LINKS_IN_A_CIRCLE) => "; its links lead in a circle, name the file itself",

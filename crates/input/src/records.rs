@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 
-use crate::storage;
+use crate::{storage, unpack};
 
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 100;
@@ -77,6 +77,13 @@ impl RecordFiles {
             return Err(Error::input(OPERATION, text));
         }
         let (size_bytes, each) = (facts.size_bytes, RECORD_BYTES as u64);
+        if let Some(program) = packed_by(&path) {
+            let text = format!(
+                "{} is packed by {program}, records are read as they are; unpack it first",
+                path.display()
+            );
+            return Err(Error::input(OPERATION, text));
+        }
         let surplus = size_bytes % each;
         if surplus != 0 {
             let text = format!(
@@ -112,6 +119,17 @@ impl RecordFiles {
             }
         })
     }
+}
+
+/// The program that packed a file, by its first bytes. Random keys of records begin so in a file of
+/// a hundred million: the two bytes of gzip alone are not enough.
+fn packed_by(path: &Path) -> Option<&'static str> {
+    let mut start = [0; 4];
+    let input = storage::Input::open(path).ok()?;
+    input.read_exact_at(&mut start, 0).ok()?;
+    let packing = unpack::compression_of(path).ok()?;
+    let is_deflated = start[2] == 8 && start[3] < 0x20;
+    (packing.is_packed() && (!packing.is_gzip() || is_deflated)).then(|| packing.name())
 }
 
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -151,6 +169,20 @@ mod tests {
             files.pieces(1, 3).map(|piece| (piece.path, piece.offset, piece.range)).collect();
         assert_eq!(pieces, [(&*paths[0], 100, 0..2), (&*paths[2], 0, 2..3)]);
         assert_eq!(files.pieces(5, 0).count(), 0);
+    }
+
+    #[test]
+    fn a_packed_file_is_refused_though_its_size_is_that_of_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = make(folder.path(), "a", 100);
+        for (start, program) in [(&b"\x1f\x8b\x08\x00"[..], "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")]
+        {
+            fs::write(&path, [start, &[0; 96]].concat()).unwrap();
+            let error = RecordFiles::open(std::slice::from_ref(&path)).unwrap_err();
+            assert!(error.message().contains(&format!("packed by {program}")), "{error}");
+        }
+        fs::write(&path, [&b"\x1f\x8b\x07\x00"[..], &[0; 96]].concat()).unwrap();
+        assert_eq!(RecordFiles::open(&[path]).unwrap().records(), 1);
     }
 
     #[test]

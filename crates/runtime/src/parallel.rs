@@ -2,13 +2,15 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
 use cuesta_core::{Error, Result};
 
 /// Runs `work(worker, task)` for each task in `0..tasks` on `threads` threads.
 ///
-/// Each thread owns a `worker`; tasks are taken in ascending order. After an error no higher task
-/// is started, and `on_error(task)` notifies the tasks that wait for it. Returns the workers.
+/// Each thread owns a `worker`; tasks are taken in ascending order. Where the system refuses a
+/// thread, those that run do all tasks. After an error no higher task is started, and
+/// `on_error(task)` notifies the tasks that wait for it. Returns the workers.
 ///
 /// # Errors
 /// The error of the lowest task that failed.
@@ -38,7 +40,8 @@ pub fn run<W: Send>(
     };
     let workers = std::thread::scope(|scope| {
         let count = threads.clamp(1, tasks.max(1));
-        let threads: Vec<_> = (1..count).map(|_| scope.spawn(run_thread)).collect();
+        let start = |_| Builder::new().spawn_scoped(scope, run_thread).ok();
+        let threads: Vec<_> = (1..count).map_while(start).collect();
         let mut workers = vec![run_thread()];
         for thread in threads {
             workers.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -53,7 +56,8 @@ pub fn run<W: Send>(
     }
 }
 
-/// Runs both functions, in parallel unless there is a single thread; panics pass through.
+/// Runs both functions, in parallel unless there is a single thread or the system refuses another;
+/// panics pass through.
 pub fn both<A: Send, B>(
     threads: usize,
     first: impl FnOnce() -> A + Send,
@@ -62,11 +66,16 @@ pub fn both<A: Send, B>(
     if threads == 1 {
         return (first(), second());
     }
-    std::thread::scope(|scope| {
-        let first = scope.spawn(first);
+    let waiting = Mutex::new(Some(first));
+    let run_first = || lock(&waiting).take().map(|first| first());
+    let (first, second) = std::thread::scope(|scope| {
+        let Ok(thread) = Builder::new().spawn_scoped(scope, run_first) else {
+            return (run_first(), second());
+        };
         let second = second();
-        (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
-    })
+        (thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
+    });
+    (first.expect("it is run once"), second)
 }
 
 /// Locks a mutex whose holder may have panicked; the panic is passed on elsewhere.

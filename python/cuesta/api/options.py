@@ -243,8 +243,8 @@ def memory_limit(size: str | None) -> int:
     if size is None and size_bytes < least:
         raise InputError(
             f"half of the memory allotted to this process is {format_bytes(size_bytes)}, at least "
-            f"{format_bytes(least)} is needed; ask the batch system for more memory, or say how "
-            f"much to use with --memory"
+            f"{format_bytes(least)} is needed; ask the batch system for more memory, raise "
+            "`ulimit -v`, or say how much to use with --memory"
         )
     if not least <= size_bytes <= most:
         bound, end = ("least", least) if size_bytes < least else ("most", most)

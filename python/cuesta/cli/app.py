@@ -15,7 +15,15 @@ from types import FrameType
 
 from cuesta import __version__, python_path, ranks
 from cuesta.cli import streams, verbosity
-from cuesta.errors import CuestaError, Defect, EngineError, InputError, in_words
+from cuesta.errors import (
+    MORE_THREADS,
+    CuestaError,
+    Defect,
+    EngineError,
+    InputError,
+    in_words,
+    lacks_threads,
+)
 from cuesta.machine import check_limit_of_files, raise_limit_of_files
 from cuesta.untrusted import single_line
 
@@ -105,6 +113,8 @@ def _defect(error: BaseException) -> int:
     """Report an error that no code expects. Errors: it, where a traceback is requested."""
     if os.environ.get("CUESTA_TRACEBACK"):
         raise error
+    if lacks_threads(error):
+        return _fail(f"the system refused a thread; {MORE_THREADS}", InputError.exit_code)
     defect = Defect.of(error)
     return _fail(f"{defect} (CUESTA_TRACEBACK=1 shows where)", defect.exit_code)
 

@@ -226,7 +226,10 @@ fn record<'t>(text: &mut &'t [u8]) -> Option<(&'t [u8], ReadRecord<'t>)> {
     };
     let name = rest.get(1..letters - 1)?;
     let (letters, qualities) = (line(&rest[letters..separator - 1]), line(&rest[qualities..end]));
-    let is_record = rest[0] == b'@' && rest[separator] == b'+' && letters.len() == qualities.len();
+    let is_record = rest[0] == b'@'
+        && rest[separator] == b'+'
+        && letters.len() == qualities.len()
+        && trim::are_qualities(qualities);
     *text = &rest[end + 1..];
     is_record.then_some((name, ReadRecord { letters, qualities }))
 }

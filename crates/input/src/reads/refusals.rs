@@ -131,6 +131,19 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
     Error::input(OPERATION, format!("{path}, record {}{line}: {what}", place.before + 1))
 }
 
+/// Refusal of a record with a byte among its qualities that is none.
+pub(super) fn no_quality(place: &RecordPlace<'_>, qualities: &[u8]) -> Error {
+    let byte = qualities.iter().find(|byte| !(b'!'..=b'~').contains(byte)).copied();
+    let text = format!(
+        "{}, record {}: the byte {:#04x} in its last line is no quality, those are signs from ! to \
+         ~; take out blanks at the ends of lines, or obtain it again",
+        place.path.display(),
+        place.before + 1,
+        byte.unwrap_or_default(),
+    );
+    Error::input(OPERATION, text)
+}
+
 /// The format of a file that does not hold reads, with a remedy.
 fn form_of(path: &Path) -> Option<&'static str> {
     let mut start = Vec::new();

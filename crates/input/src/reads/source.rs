@@ -358,6 +358,9 @@ impl Parser {
                 name.extend_from_slice(record.id());
                 qualities.clear();
                 qualities.extend_from_slice(record.qual().unwrap_or_default());
+                if !trim::are_qualities(qualities) {
+                    return Err(refusals::no_quality(place, qualities));
+                }
                 if let Some(sums) = &mut batch.names {
                     sums.add(mates::name(record.id()));
                 }

@@ -173,6 +173,13 @@ pub struct ReadRecord<'t> {
     pub qualities: &'t [u8],
 }
 
+/// Whether all bytes are signs from `!` to `~`.
+#[inline]
+pub(super) fn are_qualities(bytes: &[u8]) -> bool {
+    // Without an early end, so that many bytes are compared at a time.
+    !bytes.iter().fold(false, |is_other, byte| is_other | !(b'!'..=b'~').contains(byte))
+}
+
 /// Returns the numbers of letters that remain of the one or two reads of a group.
 pub(super) fn of_group(reads: &[ReadRecord<'_>], counts: &mut TrimCounts) -> [usize; 2] {
     match *reads {

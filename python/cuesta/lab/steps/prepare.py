@@ -61,10 +61,13 @@ class Prepared(NamedTuple):
 def prepare(resolved: Resolved) -> Iterator[Prepared]:
     """Make the folders of a trial, and readable files of its inputs; remove them at the end.
 
-    Errors: `InputError` if a disk is full, or an input cannot be read.
+    Errors: `InputError` if a disk is full, an input cannot be read, or the system allows too few
+    threads.
     """
     request, trial = resolved.request, resolved.trial
     plan, observer = request.plan, request.observer
+    machine.check_address_space(trial.memory_bytes)
+    machine.check_threads(trial.threads)
     for sentence in _details(trial, plan):
         observer.detail(sentence)
     request.engine.prepare(observer.note)
