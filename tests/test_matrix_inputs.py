@@ -263,3 +263,25 @@ def test_integers_that_a_double_cannot_hold_have_a_remedy(tmp_path: Path) -> Non
     table.iloc[3, 2] = 2**53 + 1
     with pytest.raises(InputError, match="subtract an offset from them, or cast them"):
         cuesta.run("modules", parquet(table, tmp_path), power=6, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("present", "added"),
+    [
+        ("matrix.mtx", "matrix.mtx.gz"),
+        ("features.tsv.gz", "features.tsv"),
+        ("features.tsv.gz", "genes.tsv"),
+        ("barcodes.tsv", "barcodes.tsv.gz"),
+    ],
+)
+def test_a_file_of_10x_that_is_there_twice_is_refused(
+    present: str, added: str, tmp_path: Path
+) -> None:
+    """Of `matrix.mtx` and `matrix.mtx.gz` with different content, the packed file was read."""
+    folder = market(frame(), tmp_path)
+    (folder / added).write_bytes((folder / present).read_bytes())
+    with pytest.raises(InputError) as caught:
+        cuesta.run("modules", folder, power=6, progress=False)
+    assert f"{folder} has both" in str(caught.value)
+    assert present in str(caught.value)
+    assert added in str(caught.value)
