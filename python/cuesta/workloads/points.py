@@ -16,6 +16,7 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.native import native_module
 from cuesta.trial import Phase, Trial, is_remote, is_stored
 from cuesta.units import format_bytes
+from cuesta.workloads import point_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +72,7 @@ def sentences(trial: Trial) -> list[str]:
     """
     texts: list[str] = []
     named: dict[tuple[str, ...], str] = {}
+    check_columns(trial)
     for file in filter(_is_parquet, _points(trial)):
         shape = _shape_of(file, _columns_of(trial))
         text = _words(shape)
@@ -90,6 +92,29 @@ def sentences(trial: Trial) -> list[str]:
             "give all files the same columns in the same order"
         )
     return texts
+
+
+def check_columns(trial: Trial) -> None:
+    """Check `--columns` for all points.
+
+    Errors: `InputError` for a `.npy` file, a column twice, and another order than the file's.
+    """
+    columns = _columns_of(trial)
+    for file in _points(trial) if columns is not None else []:
+        names = _names_of(file) if _is_parquet(file) else None
+        point_columns.check(file, str(columns), names, _opened)
+
+
+def _names_of(path: str) -> list[str]:
+    _need_pyarrow(path)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with _opened(path) as file, pq.ParquetFile(file) as source:
+            return [str(name) for name in source.schema_arrow.names]
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
 
 
 def _columns_of(trial: Trial) -> str | None:
