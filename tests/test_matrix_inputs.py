@@ -274,10 +274,10 @@ def test_integers_that_a_double_cannot_hold_have_a_remedy(tmp_path: Path) -> Non
         ("barcodes.tsv", "barcodes.tsv.gz"),
     ],
 )
-def test_a_file_of_10x_that_is_there_twice_is_refused(
+def test_a_folder_of_10x_with_a_file_twice_is_refused(
     present: str, added: str, tmp_path: Path
 ) -> None:
-    """Of `matrix.mtx` and `matrix.mtx.gz` with different content, the packed file was read."""
+    """The packed file was read where `matrix.mtx` and `matrix.mtx.gz` had different content."""
     folder = market(frame(), tmp_path)
     (folder / added).write_bytes((folder / present).read_bytes())
     with pytest.raises(InputError) as caught:
