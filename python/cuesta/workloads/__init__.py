@@ -72,6 +72,8 @@ class Parameter:
         Engines that support a choice, by choice; a choice without an entry is for all.
     only
         Values of other parameters, by name, without which it changes nothing.
+    without
+        Name of a parameter that replaces it.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Parameter:
     short: str = ""
     engines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     only: Mapping[str, object] = field(default_factory=dict)
+    without: str = ""
 
     @property
     def option(self) -> str:
@@ -228,6 +231,12 @@ class Workload:
                 raise InputError(
                     f"{parameter.option} is for {needed} alone; leave it out, or give {needed}"
                 )
+        if parameter.without and checked[parameter.without] is not None:
+            value = checked[parameter.name]
+            raise InputError(
+                f"{parameter.option} {value} with {self.option_of(parameter.without)}, which "
+                "replaces it; leave one of them out"
+            )
 
     def ceiling(self, phase: Mapping[str, Any]) -> str | None:
         """Return the ceiling of a phase, a mapping with `name` and perhaps `bytes` and `flops`.
