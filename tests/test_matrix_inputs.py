@@ -13,12 +13,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather
 import pytest
 from scipy.io import mmwrite
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
 
 import cuesta
 from cuesta.errors import CuestaError, InputError
+from cuesta.workloads.matrix import columnar
 from cuesta.workloads.matrix.memory import matrix_in_memory
 from cuesta.workloads.matrix.table import unique
 
@@ -149,6 +151,22 @@ def test_the_index_of_a_filtered_frame_is_no_sample() -> None:
     rows = table[table.s0 > table.s0.median()]
     matrix = matrix_in_memory(pa.Table.from_pandas(rows), None)
     assert (matrix.genes, matrix.samples) == (list(rows.gene), list(table.columns[1:]))
+
+
+def test_rows_of_a_part_of_a_frame_have_its_numbers(tmp_path: Path) -> None:
+    """A range as index is no column of Parquet, and its rows were numbered from 1."""
+    table = frame().reset_index(drop=True)
+    part, second = table.iloc[10:50], table.iloc[::2]
+    part.to_parquet(tmp_path / "m.parquet")
+    feather_table = pa.Table.from_pandas(part)
+    pa.feather.write_feather(feather_table, tmp_path / "m.feather")
+    for name in ("m.parquet", "m.feather"):
+        matrix = columnar.read(str(tmp_path / name), None)
+        assert (matrix.genes[0], matrix.genes[-1], len(matrix.genes)) == ("10", "49", 40)
+    numbers = [matrix_in_memory(pa.Table.from_pandas(value), None).genes for value in (
+        second, second.rename_axis("entrez"), table, table.rename_axis("entrez"),
+    )]  # fmt: skip
+    assert [genes[:2] for genes in numbers] == [["0", "2"], ["0", "2"], ["1", "2"], ["0", "1"]]
 
 
 def test_masked_values_are_missing_and_other_types_are_refused() -> None:
