@@ -10,6 +10,7 @@ Safe to change: sentences and previews. What breaks: an option that differs from
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -312,7 +313,7 @@ class Workload:
         for path in inputs:
             why = self.refused.get(path.rpartition(".")[2].lower())
             if why:
-                raise InputError(f"{path}: {why.replace('FILE', path)}")
+                raise InputError(f"{path}: {why.replace('FILE', shlex.quote(path))}")
         many, least, most = len(inputs), self.inputs_minimum, self.inputs_maximum
         if many < least or (most is not None and many > most):
             wanted = f"{least}" if most == least else f"at least {least}"

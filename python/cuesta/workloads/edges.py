@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol
 
 from cuesta import removal
@@ -88,8 +89,8 @@ def _check(trial: Trial, path: str, words: str) -> None:
     if get_workload(trial.workload).converter != "edges":
         raise InputError(
             f"{trial.workload}: {path} is {words}; {trial.workload} takes KINC text. Give the list "
-            f"to scan, join, degrees or communities, or run `cuesta run scan {path} -o DIR` and "
-            f"give DIR/pairs.txt to {trial.workload}"
+            f"to scan, join, degrees or communities, or run `cuesta run scan {quote(path)} -o DIR` "
+            f"and give DIR/pairs.txt to {trial.workload}"
         )
     index = trial.parameters.get("score_index")
     if index:

@@ -6,6 +6,7 @@ would give coordinates other numbers than a user expects.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import IO
@@ -55,9 +56,10 @@ def _check_order(
                 f"{path}: --columns {columns} has column {item} twice; give each column once"
             )
     if [item for _, item in ordered] != list(items):
+        in_order = shlex.quote(",".join(item for _, item in ordered))
         raise InputError(
             f"{path}: --columns {columns} is not in the order of its columns, in which they are "
-            f"read and numbered; give --columns {','.join(item for _, item in ordered)}"
+            f"read and numbered; give --columns {in_order}"
         )
 
 
