@@ -311,6 +311,15 @@ def test_bad_parquet_is_reported_in_a_single_line(
     assert str(path) in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_stream_of_arrow_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "p.arrows"
+    polars.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}).write_ipc_stream(path)
+    assert call(["run", "kmeans", str(path), "--clusters", "1", "-o", str(tmp_path / "a")]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "p.arrows is a stream of Arrow (IPC); write it as Parquet, such as with polars" in last
+
+
 def test_ctrl_c_stops_it_and_leaves_nothing(points: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "cuesta", "run", "kmeans", str(points), "--clusters", "5000"]
     process = subprocess.Popen(

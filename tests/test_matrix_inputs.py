@@ -68,6 +68,12 @@ def feather(table: pd.DataFrame, folder: Path) -> Path:
     return folder / "m.feather"
 
 
+def stream(table: pd.DataFrame, folder: Path) -> Path:
+    """Write a stream of Arrow with the genes in the first column."""
+    pl.from_pandas(table.reset_index()).write_ipc_stream(folder / "m.arrows")
+    return folder / "m.arrows"
+
+
 def market(table: pd.DataFrame, folder: Path) -> Path:
     """Write a folder of 10x, with names packed."""
     place = folder / "tenx"
@@ -97,7 +103,7 @@ def tenx_h5(table: pd.DataFrame, folder: Path) -> Path:
 
 WRITERS = {
     "dense": h5ad(lambda x: x), "csr": h5ad(csr_matrix), "csc": h5ad(csc_matrix),
-    "parquet": parquet, "feather": feather, "mtx": market, "10x": tenx_h5,
+    "parquet": parquet, "feather": feather, "stream": stream, "mtx": market, "10x": tenx_h5,
 }  # fmt: skip
 
 

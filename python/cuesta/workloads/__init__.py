@@ -318,11 +318,15 @@ class Workload:
         if many < least or (most is not None and many > most):
             wanted = f"{least}" if most == least else f"at least {least}"
             noun = "input" if least == 1 else "inputs"
-            remedy = "give so many"
-            if not many:
-                remedy = f"give it, as in `cuesta run {self.name} {self.inputs_metavar} -o DIR`"
+            example = f"`cuesta run {self.name} {' '.join([self.inputs_metavar] * least)} -o DIR`"
+            remedy = f"give {wanted}, as in {example}"
+            if not many and least == 1:
+                remedy = f"give it, as in {example}"
+            elif most == 1:
+                remedy = f"give a single {self.inputs_metavar} a run, as in {example}"
             raise InputError(
-                f"{self.name} takes {wanted} {noun} ({self.inputs_help}), got {many}; {remedy}"
+                f"{self.name} takes {wanted} {noun} ({self.inputs_help.rstrip('.')}), got {many}; "
+                f"{remedy}"
             )
 
 

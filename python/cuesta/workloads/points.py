@@ -17,6 +17,7 @@ from cuesta.native import native_module
 from cuesta.trial import Phase, Trial, is_remote, is_stored
 from cuesta.units import format_bytes
 from cuesta.workloads import point_columns
+from cuesta.workloads.matrix.columnar import STREAM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +73,6 @@ def sentences(trial: Trial) -> list[str]:
     """
     texts: list[str] = []
     named: dict[tuple[str, ...], str] = {}
-    check_columns(trial)
     for file in filter(_is_parquet, _points(trial)):
         shape = _shape_of(file, _columns_of(trial))
         text = _words(shape)
@@ -94,15 +94,21 @@ def sentences(trial: Trial) -> list[str]:
     return texts
 
 
-def check_columns(trial: Trial) -> None:
-    """Check `--columns` for all points.
+def check(trial: Trial) -> None:
+    """Check that no file is a stream of Arrow, and `--columns` for all of them.
 
-    Errors: `InputError` for a `.npy` file, a column twice, and another order than the file's.
+    Errors: `InputError`; for columns, as for `point_columns.check`.
     """
     columns = _columns_of(trial)
-    for file in _points(trial) if columns is not None else []:
-        names = _names_of(file) if _is_parquet(file) else None
-        point_columns.check(file, str(columns), names, _opened)
+    for file in _points(trial):
+        if not is_stored(file) and _starts_with(file, STREAM):
+            raise InputError(
+                f"{file} is a stream of Arrow (IPC); write it as Parquet, such as with "
+                f"polars.read_ipc_stream({file!r}).write_parquet('points.parquet')"
+            )
+        if columns is not None:
+            names = _names_of(file) if _is_parquet(file) else None
+            point_columns.check(file, columns, names, _opened)
 
 
 def _names_of(path: str) -> list[str]:
@@ -181,11 +187,15 @@ def _size_bytes(path: str) -> int:
 
 
 def _is_parquet(path: str) -> bool:
+    if is_stored(path) and not path.endswith((".parquet", ".pq")):
+        return False
+    return _starts_with(path, _MAGIC)
+
+
+def _starts_with(path: str, start: bytes) -> bool:
     try:
-        if is_stored(path) and not path.endswith((".parquet", ".pq")):
-            return False
         with _opened(path) as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(len(start)) == start
     except (OSError, InputError):
         return False  # The kernel reports the error.
 

@@ -33,5 +33,6 @@ def sentences(trial: Trial) -> list[str]:
         return texts
     from cuesta.workloads import points
 
+    points.check(trial)
     texts = native_module().recognised(trial.workload, request)
     return [*texts, *points.sentences(trial)]

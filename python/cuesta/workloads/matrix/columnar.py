@@ -1,4 +1,7 @@
-"""Matrices in Parquet and Feather: a row for each gene, its name in the index or first column."""
+"""Matrices in Parquet, Feather and streams of Arrow: a row for each gene.
+
+Its name is in the index or the first column.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from typing import Any
 from cuesta.errors import InputError
 from cuesta.workloads.matrix.needs import no_layers, require, unreadable
 from cuesta.workloads.matrix.table import Matrix, gene_names, with_unique_genes
+
+STREAM = b"\xff\xff\xff\xff"
+"""First bytes of a stream of Arrow, which a file of Arrow, as Feather is, has not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +35,17 @@ def read(path: str, layer: str | None) -> Matrix:
     import pyarrow.parquet as pq
 
     with Path(path).open("rb") as file:
-        is_parquet = file.read(4) == b"PAR1"
+        start = file.read(4)
+    kind = {b"PAR1": "Parquet", STREAM: "Arrow stream"}.get(start, "Feather")
     try:
-        table = pq.read_table(path) if is_parquet else feather.read_table(path)
+        if start == STREAM:
+            with pa.OSFile(path) as source, pa.ipc.open_stream(source) as stream:
+                table = stream.read_all()
+        else:
+            table = pq.read_table(path) if kind == "Parquet" else feather.read_table(path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    return of_arrow(table, path, "Parquet" if is_parquet else "Feather")
+    return of_arrow(table, path, kind)
 
 
 def of_arrow(table: Any, source: str, kind: str) -> Matrix:
