@@ -260,7 +260,7 @@ def test_traits_without_a_correlation_have_a_reason(tmp_path: Path) -> None:
     (tmp_path / "m.tsv").write_text("\n".join(lines) + "\n")
     traits = [f"s{sample}\t{sample}\t7\t0.5\t{'' if sample else 3}" for sample in range(16)]
     (tmp_path / "t.tsv").write_text("\n".join(["sample\tage\tward\tdose\tbmi", *traits]) + "\n")
-    words = ["--traits", tmp_path / "t.tsv", "--power", "6", "--min-module-size", "8"]
+    words = ["--traits", str(tmp_path / "t.tsv"), "--power", "6", "--min-module-size", "8"]
     done = cuesta("run", "modules", tmp_path / "m.tsv", *words, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     text = " | ".join(remarks(tmp_path / "out"))

@@ -44,9 +44,9 @@ def check_single(command: Any, words: Sequence[str]) -> None:
 
 def number_text(error: Any, words: Sequence[str]) -> str | None:
     """Return the message on an option whose value is no number; None for any other error."""
-    option = getattr(error, "param", None)
+    option: Any = getattr(error, "param", None)
     descriptor = getattr(option, "type_descriptor", None)
-    kind = _KINDS.get(getattr(descriptor, "annotation", None))  # type: ignore[arg-type]
+    kind = _KINDS.get(getattr(descriptor, "annotation", object))
     if kind is None:
         return None
     options = dict.fromkeys(option.opts, option)
