@@ -165,6 +165,26 @@ def test_a_folder_with_files_of_others_is_refused_and_stays(
     assert {file.name: file.read_text() for file in checkpoint.iterdir()} == {foreign: "mine"}
 
 
+def test_the_folder_of_the_answer_is_refused_before_any_work(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run made its checkpoints in the folder of the answer, and failed at its end."""
+    words = [
+        "run",
+        "assemble",
+        str(reads),
+        "-k",
+        "31",
+        "--resume",
+        str(tmp_path / "x" / ".." / "c"),
+    ]
+    for more in ([], ["--overwrite"]):
+        assert call([*words, "-o", str(tmp_path / "c"), *more]) == 2
+        line = capsys.readouterr().err.splitlines()[-1]
+        assert "c is the folder of -o too, which the answer replaces; give another --res" in line
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_input_and_an_answer_are_no_folders_to_resume_from(
     reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,6 +40,17 @@ def test_equal_answers_in_another_order_and_notation_have_times(compare: Caller)
     assert "The answers of a and b are equal." in compare.printed
 
 
+def test_equal_answers_without_rows_are_doubtful(compare: Caller) -> None:
+    """Two programs whose answers had no rows were equal, and nothing more."""
+    empty = writes("k,v\n")
+    record = compare({"a": empty, "b": empty}, "--answer", "out.csv")
+    assert (compare.code, record["equal"]) == (0, True)
+    assert "The answers of a and b are equal, but have no rows." in compare.printed
+    assert compare.printed.splitlines()[-1].startswith("Doubtful: no answer has rows")
+    compare({"a": GOOD, "b": GOOD}, "--answer", "out.csv", "--overwrite")
+    assert "Doubtful" not in compare.printed
+
+
 def test_a_different_answer_has_no_time_and_is_shown_as_a_row(compare: Caller) -> None:
     other = writes("k,v\n1,1.5\n2,3\n3,x\n")
     record = compare({"a": GOOD, "b": other}, "--answer", "out.csv", "--key", "k")

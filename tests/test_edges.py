@@ -107,6 +107,12 @@ def test_communities_and_scan_of_an_edge_list_have_names(tmp_path: Path) -> None
         ("gene1\tgene2\tscore\nTP53\tA\tx\n", "no score"),
         ("gene1\tgene2\nTP53\tA\n", "none of scores"),
         ("a\tb\tc\td\n", "edge list"),
+        (
+            '"from" "to" "weight"\n"1" "a" "b" 0.5\n"2" "b" "c" 0.25\n',
+            "e.txt, line 2: has a name of the row, which its header (from, to, weight) lacks",
+        ),
+        ("from\tto\tw\nx\ta\tb\t0.5\n", "write.table(..., row.names = FALSE)"),
+        ("a\ta\t0.5\nb\tb\t0.5\n", "each line is an edge of a gene with itself, so no edge"),
     ],
 )
 def test_a_bad_edge_list_is_refused_in_a_line(tmp_path: Path, text: str, expected: str) -> None:
@@ -114,6 +120,26 @@ def test_a_bad_edge_list_is_refused_in_a_line(tmp_path: Path, text: str, expecte
     path.write_text(text)
     done = cuesta("run", "degrees", str(path), "-o", f"{tmp_path}/d")
     assert (done.returncode, expected in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("text", ["a;b;0,95\n", "a;b;0,95\nb;c;1\n", "a;b;1\nb;c;0,5\n"])
+def test_semicolons_and_decimal_commas_need_no_header(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "e.txt"
+    path.write_text(text)
+    done = cuesta("run", "degrees", str(path), "-o", f"{tmp_path}/d")
+    assert done.returncode == 0, done.stderr
+    assert "separated by semicolons, decimal commas" in done.stderr.replace("\n", " ")
+
+
+def test_a_gene_that_the_list_of_names_lacks_has_a_remedy(tmp_path: Path) -> None:
+    path, names = write(tmp_path / "e.txt", "plain"), tmp_path / "names.txt"
+    names.write_text("TP53\nMDM2\nA\nB\n")
+    words = ["--genes", str(names), "-o", f"{tmp_path}/d"]
+    done = cuesta("run", "degrees", str(path), *words)
+    assert done.returncode == 2
+    line = done.stderr.splitlines()[-1]
+    assert 'has gene "BRCA1", which' in line
+    assert line.endswith("does not name; add it to that file, or leave --genes out")
 
 
 def test_pairs_are_unpacked_by_content_whatever_their_name(tmp_path: Path) -> None:

@@ -43,3 +43,16 @@ def test_a_real_error_names_its_file(tmp_path: Path) -> None:
         (tmp_path / "absent").read_bytes()
     line = str(disk_error(raised.value, "elsewhere"))
     assert line == f"{tmp_path}/absent: no such file or directory; check the path"
+
+
+def test_a_disk_without_inodes_is_not_called_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tmpfs with its number of files used was `full`, and had space."""
+    error = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "a" / "b"))
+    facts = os.statvfs(tmp_path)
+    values = list(facts)
+    for free, blocks, expected in ((0, 1 << 20, "can hold no more files"), (0, 0, "is full")):
+        values[4], values[5:8] = blocks, [1000, free, free]
+        monkeypatch.setattr(os, "statvfs", lambda _, row=tuple(values): os.statvfs_result(row))
+        assert f"the disk {expected}" in str(disk_error(error, "elsewhere"))

@@ -210,3 +210,67 @@ def test_images_are_recognised_before_the_work(tmp_path: Path) -> None:
     assert f"{folder}/a.tif and 1 more file: TIFF, grey with black as zero, 16 bits" in said
     assert f"{folder}/c.tif: TIFF, RGB, 8 bits" in said
     assert f"{folder}/d.npy: NumPy, grey, floats of 32 bits" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "remark"),
+    [
+        ("--threshold 1e9", "0 objects: no pixel is above --threshold 1e9"),
+        ("--threshold -5 --objects dark", "0 objects: no pixel is at or below --threshold -5"),
+        ("--threshold -5", "an object that is the complete image: all pixels are above --thr"),
+        ("--threshold 9 --min-pixels 37", "1 of 2 images has 0 objects: all objects have fewer"),
+        ("", "1 of 2 images has 0 objects: all pixels have the same intensity, which otsu can"),
+        (
+            "--objects dark",
+            "1 of 2 images has an object that is the complete image: all pixels have",
+        ),
+        ("--threshold 9", "1 of 2 images has 0 objects: no pixel is above --threshold 9"),
+    ],
+)
+def test_images_without_a_meaningful_object_have_a_reason(
+    tmp_path: Path, words: str, remark: str
+) -> None:
+    """A threshold above all pixels gave 0 objects without a word."""
+    images = np.ones((2, 12, 12), np.uint8)
+    images[1, 2:8, 2:8] = 200
+    np.save(tmp_path / "in.npy", images)
+    done = cuesta("run", "images", tmp_path / "in.npy", *words.split(), "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert any(remark in sentence for sentence in remarks(tmp_path / "out"))
+    assert "remark" in done.stdout
+
+
+def test_images_with_objects_have_no_remark(tmp_path: Path) -> None:
+    image = np.zeros((12, 12), np.uint8)
+    image[2:8, 2:8] = 200
+    np.save(tmp_path / "in.npy", image)
+    done = cuesta("run", "images", tmp_path / "in.npy", "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert remarks(tmp_path / "out") == []
+
+
+def test_traits_without_a_correlation_have_a_reason(tmp_path: Path) -> None:
+    """A trait with the same value in all samples had NA for each module without a word."""
+    draw = np.random.default_rng(1)
+    profile, rows = draw.normal(size=(2, 16)), range(40)
+    lines = ["\t".join(["gene", *(f"s{sample}" for sample in range(16))])]
+    for gene in rows:
+        values = profile[gene % 2] + 0.1 * draw.normal(size=16)
+        lines.append("\t".join([f"g{gene}", *(f"{value:.5f}" for value in values)]))
+    (tmp_path / "m.tsv").write_text("\n".join(lines) + "\n")
+    traits = [f"s{sample}\t{sample}\t7\t0.5\t{'' if sample else 3}" for sample in range(16)]
+    (tmp_path / "t.tsv").write_text("\n".join(["sample\tage\tward\tdose\tbmi", *traits]) + "\n")
+    words = ["--traits", str(tmp_path / "t.tsv"), "--power", "6", "--min-module-size", "8"]
+    done = cuesta("run", "modules", tmp_path / "m.tsv", *words, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    text = " | ".join(remarks(tmp_path / "out"))
+    assert "2 traits have the same value in all samples, so without correlation: ward, dose" in text
+    assert "age" not in text
+
+
+def test_a_remedy_with_a_path_may_be_typed_as_it_is(tmp_path: Path) -> None:
+    """The path of a folder with a space was two words in the command of the remedy."""
+    (folder := tmp_path / "of us").mkdir()
+    file = edges(folder / "e.txt")
+    line = refused("run", "load", file, "-o", tmp_path / "out")
+    assert f"run `cuesta run scan '{file}' -o DIR` and give DIR/pairs.txt to load" in line

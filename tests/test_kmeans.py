@@ -248,6 +248,47 @@ def test_centres_that_name_coordinates_differently_are_refused(
         assert ("name coordinate 1 differently" in text) == bool(code)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("z,x", "give --columns x,z"),
+        ("4,2", "give --columns 2,4"),
+        ("x,x,y", "has column x twice; give each column once"),
+        ("2-3,y", "has column y twice"),
+        ("2-,z", "has column z twice"),
+        ("x,z", ""),
+        ("2,4-", ""),
+    ],
+)
+def test_columns_in_another_order_or_twice_are_refused(
+    suffix: str, columns: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--columns z,x` read x,z, so that z was read where `centres.tsv` had x."""
+    frames = pytest.importorskip("pandas")
+    path = tmp_path / f"c.{suffix}"
+    frame = frames.DataFrame({"id": [1, 2], "x": [1.5, 2.5], "y": [3.5, 4.0], "z": [5.5, 9.0]})
+    if suffix == "parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, index=False)
+    words = ["run", "kmeans", str(path), "--clusters", "2", "--columns", columns]
+    assert call([*words, "-o", str(tmp_path / "a")]) == (2 if message else 0)
+    text = capsys.readouterr().err
+    assert message in text.splitlines()[-1]
+
+
+def test_columns_of_an_array_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--columns` had no effect on `.npy`."""
+    np.save(tmp_path / "c.npy", np.arange(40.0).reshape(20, 2))
+    words = ["run", "kmeans", str(tmp_path / "c.npy"), "--columns", "1", "--clusters", "2"]
+    assert call([*words, "-o", str(tmp_path / "a")]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "c.npy is .npy, --columns is 1, which is for text and Parquet; leave it out" in last
+
+
 def test_bad_parquet_is_reported_in_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -268,6 +309,15 @@ def test_bad_parquet_is_reported_in_a_single_line(
     path.write_bytes(b"PAR1 and no more")
     assert call(words) == 2
     assert str(path) in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_stream_of_arrow_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "p.arrows"
+    polars.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]}).write_ipc_stream(path)
+    assert call(["run", "kmeans", str(path), "--clusters", "1", "-o", str(tmp_path / "a")]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "p.arrows is a stream of Arrow (IPC); write it as Parquet, such as with polars" in last
 
 
 def test_ctrl_c_stops_it_and_leaves_nothing(points: Path, tmp_path: Path) -> None:

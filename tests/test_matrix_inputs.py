@@ -13,12 +13,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather
 import pytest
 from scipy.io import mmwrite
 from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
 
 import cuesta
 from cuesta.errors import CuestaError, InputError
+from cuesta.workloads.matrix import columnar
 from cuesta.workloads.matrix.memory import matrix_in_memory
 from cuesta.workloads.matrix.table import unique
 
@@ -66,6 +68,12 @@ def feather(table: pd.DataFrame, folder: Path) -> Path:
     return folder / "m.feather"
 
 
+def stream(table: pd.DataFrame, folder: Path) -> Path:
+    """Write a stream of Arrow with the genes in the first column."""
+    pl.from_pandas(table.reset_index()).write_ipc_stream(folder / "m.arrows")
+    return folder / "m.arrows"
+
+
 def market(table: pd.DataFrame, folder: Path) -> Path:
     """Write a folder of 10x, with names packed."""
     place = folder / "tenx"
@@ -95,7 +103,7 @@ def tenx_h5(table: pd.DataFrame, folder: Path) -> Path:
 
 WRITERS = {
     "dense": h5ad(lambda x: x), "csr": h5ad(csr_matrix), "csc": h5ad(csc_matrix),
-    "parquet": parquet, "feather": feather, "mtx": market, "10x": tenx_h5,
+    "parquet": parquet, "feather": feather, "stream": stream, "mtx": market, "10x": tenx_h5,
 }  # fmt: skip
 
 
@@ -149,6 +157,22 @@ def test_the_index_of_a_filtered_frame_is_no_sample() -> None:
     rows = table[table.s0 > table.s0.median()]
     matrix = matrix_in_memory(pa.Table.from_pandas(rows), None)
     assert (matrix.genes, matrix.samples) == (list(rows.gene), list(table.columns[1:]))
+
+
+def test_rows_of_a_part_of_a_frame_have_its_numbers(tmp_path: Path) -> None:
+    """A range as index is no column of Parquet, and its rows were numbered from 1."""
+    table = frame().reset_index(drop=True)
+    part, second = table.iloc[10:50], table.iloc[::2]
+    part.to_parquet(tmp_path / "m.parquet")
+    feather_table = pa.Table.from_pandas(part)
+    pa.feather.write_feather(feather_table, tmp_path / "m.feather")
+    for name in ("m.parquet", "m.feather"):
+        matrix = columnar.read(str(tmp_path / name), None)
+        assert (matrix.genes[0], matrix.genes[-1], len(matrix.genes)) == ("10", "49", 40)
+    numbers = [matrix_in_memory(pa.Table.from_pandas(value), None).genes for value in (
+        second, second.rename_axis("entrez"), table, table.rename_axis("entrez"),
+    )]  # fmt: skip
+    assert [genes[:2] for genes in numbers] == [["0", "2"], ["0", "2"], ["1", "2"], ["0", "1"]]
 
 
 def test_masked_values_are_missing_and_other_types_are_refused() -> None:
@@ -263,3 +287,25 @@ def test_integers_that_a_double_cannot_hold_have_a_remedy(tmp_path: Path) -> Non
     table.iloc[3, 2] = 2**53 + 1
     with pytest.raises(InputError, match="subtract an offset from them, or cast them"):
         cuesta.run("modules", parquet(table, tmp_path), power=6, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("present", "added"),
+    [
+        ("matrix.mtx", "matrix.mtx.gz"),
+        ("features.tsv.gz", "features.tsv"),
+        ("features.tsv.gz", "genes.tsv"),
+        ("barcodes.tsv", "barcodes.tsv.gz"),
+    ],
+)
+def test_a_folder_of_10x_with_a_file_twice_is_refused(
+    present: str, added: str, tmp_path: Path
+) -> None:
+    """The packed file was read where `matrix.mtx` and `matrix.mtx.gz` had different content."""
+    folder = market(frame(), tmp_path)
+    (folder / added).write_bytes((folder / present).read_bytes())
+    with pytest.raises(InputError) as caught:
+        cuesta.run("modules", folder, power=6, progress=False)
+    assert f"{folder} has both" in str(caught.value)
+    assert present in str(caught.value)
+    assert added in str(caught.value)

@@ -87,6 +87,16 @@ def test_the_record_has_the_command_of_the_sample_alone(answers: Path, reads: Pa
     assert record["sample"] == "one"
 
 
+def test_an_option_that_is_wrong_is_refused_before_any_sample(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each sample was run to the message that an even k is wrong."""
+    assert run(reads / "sheet.csv", tmp_path / "all", "-k", "32") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'cuesta: assemble: -k is "32", give auto or odd numbers' in line
+    assert not (tmp_path / "all").exists()
+
+
 def test_a_failed_sample_is_named_and_the_rest_go_on(
     reads: Path, answers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_path_is_of_the_sheets_folder_then_of_the_current_one(
         ("# only\n\n", "the sheet is empty"),
         ("sample,fastq_1,fastq_2\n", "the sheet has no sample"),
         ("a,a_1.fq,a_2.fq\n", "line 1: the header has no column of names"),
+        ("sample;fastq_1\na;c.fq\n", "line 1: its columns are separated by semicolons; save the"),
         ("sample,reads\na,c.fq\n", "line 1: the header has no column of reads"),
         ("sample,fastq_1,fastq_1\n", "line 1: column 'fastq_1' is there twice"),
         ("sample,fastq_1\na,c.fq,x\n", "line 2: 3 cells, the header has 2"),
@@ -133,6 +134,15 @@ def test_a_fault_of_a_sheet_is_one_line(tmp_path: Path, text: str, fault: str) -
     assert fault in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(tmp_path / "sheet.csv") in str(caught.value)
+
+
+def test_rows_of_fewer_or_more_cells_are_remarked(tmp_path: Path) -> None:
+    """A short row was a sample of single reads without a word."""
+    header = "sample,fastq_1,fastq_2\n"
+    read = written(tmp_path, f"{header}a,a_1.fq,a_2.fq\nb,b_1.fq,b_2.fq,,\nc,c.fq\n")
+    (note,) = read.notes
+    assert "sheet.csv, lines 3, 4: not as many cells as the header has, 3; cells that" in note
+    assert written(tmp_path, f"{header}a,a_1.fq,a_2.fq\nc,c.fq,\n").notes == ()
 
 
 def test_a_file_that_is_no_sheet_is_refused(tmp_path: Path) -> None:

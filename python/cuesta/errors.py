@@ -79,6 +79,13 @@ def lacks_threads(error: BaseException) -> bool:
 
 
 _FULL = "free some space or choose another folder"
+_INODES_FEW = 16
+_SPACE_BYTES = 1 << 20
+"""Inodes and bytes by which a disk is full of files, not of bytes."""
+_NO_INODES = (
+    "the disk can hold no more files, though it has space (df -i shows inodes); remove files, or "
+    "choose another folder"
+)
 _REMEDIES = {
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "a part of the path is a file; check the path",
@@ -151,9 +158,28 @@ def death(signal_name: str) -> str:
     return f"died of {signal_name}; if it does so again, report it with `cuesta doctor --report`"
 
 
+def _has_no_inodes(*places: object) -> bool:
+    """Whether a file system has space but no numbers for files; the nearest folder tells."""
+    for place in places:
+        path = os.path.realpath(str(place))
+        while not os.path.lexists(path):
+            path = os.path.dirname(path)  # noqa: PTH120
+        try:
+            facts = os.statvfs(path)
+        except OSError:
+            continue
+        # What failed is removed before its message, so that a few may be free again.
+        has_space = facts.f_bavail * facts.f_frsize >= _SPACE_BYTES
+        if facts.f_files and facts.f_favail < _INODES_FEW and has_space:
+            return True
+    return False
+
+
 def disk_error(error: OSError, place: str) -> CuestaError:
     """Convert an error of the operating system to one line for the user."""
     where = error.filename or place
+    if error.errno == errno.ENOSPC and _has_no_inodes(where, place):
+        return InputError(f"{where}: {_NO_INODES}")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InputError(f"{where}: the disk is full; {_FULL}")
     return InputError(f"{where}: {in_words(error)}")

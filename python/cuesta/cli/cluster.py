@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -81,7 +82,7 @@ def _submit(options: PlanOptions) -> None:
         _note(sentence)
     job = control.submit(plan, folder)
     if not options.wait:
-        typer.echo(f"job {job}; `cuesta cluster status {folder.root}` says how it is")
+        typer.echo(f"job {job}; `cuesta cluster status {quote(str(folder.root))}` says how it is")
         return
     _note(f"job {job}, in {folder.root}")
     raise typer.Exit(followed(folder, typer.echo, _note))

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from cuesta import __version__
-from cuesta.cli import products
+from cuesta.cli import products, typed
 from cuesta.errors import InputError
 
 COMMANDS = (
@@ -26,11 +26,12 @@ def call(arguments: Sequence[str]) -> object:
     Errors: `InputError` for words that Typer refuses, besides those of the command.
     """
     named = [name for name in arguments[:1] if name in COMMANDS]
-    app = build(named or COMMANDS)
+    command: Any = typer.main.get_command(build(named or COMMANDS))
+    typed.check_single(command, arguments)
     try:
-        return app(args=list(arguments), prog_name="cuesta", standalone_mode=False)
+        return command(args=list(arguments), prog_name="cuesta", standalone_mode=False)
     except typer.TyperException as error:
-        message = None if named else _workload_text(arguments)
+        message = typed.number_text(error, arguments) if named else _workload_text(arguments)
         raise InputError(message or _usage_text(error)) from None
     except typer.Abort:
         raise KeyboardInterrupt from None
@@ -47,6 +48,7 @@ def parsed(arguments: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
     command = application.commands[arguments[0]].commands.get(name)
     if command is None or {"-h", "--help"} & set(words):
         return None
+    typed.check_single(command, words[:-1])
     try:
         return name, dict(command.make_context(f"cuesta {arguments[0]} {name}", words[:-1]).params)
     except typer.TyperException as error:

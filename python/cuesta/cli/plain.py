@@ -44,6 +44,7 @@ def parse(known: Sequence[Option], words: Sequence[str]) -> dict[str, Any] | Non
     by_word = {word: each for each in known for word in each.words}
     values: dict[str, Any] = {each.name: each.untyped for each in known}
     inputs: list[str] = []
+    typed: set[str] = set()
     rest = iter(words)
     for word in rest:
         if not word.startswith("-") or word == STANDARD_INPUT:
@@ -56,8 +57,10 @@ def parse(known: Sequence[Option], words: Sequence[str]) -> dict[str, Any] | Non
         value = (
             _flag(equals) if option.kind is bool else _value(option, text if equals else None, rest)
         )
-        if value is None:
+        is_repeated = option.name in typed and not option.many and option.kind is not bool
+        if value is None or is_repeated:
             return None
+        typed.add(option.name)
         values[option.name] = [*(values[option.name] or []), value] if option.many else value
     if any(each.required and values[each.name] is None for each in known):
         return None

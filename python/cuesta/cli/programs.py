@@ -130,6 +130,7 @@ def _compare(values: Mapping[str, Any]) -> None:
     from cuesta.programs.commands import parse
     from cuesta.programs.run import compare_programs
     from cuesta.report.programs import write_page
+    from cuesta.report.programs_words import doubt
 
     programs = parse(values["command"] or ())
     plan = _plan(values)
@@ -139,6 +140,8 @@ def _compare(values: Mapping[str, Any]) -> None:
     print_programs(output.console, result)
     page = write_page(plan.output, plan.output / "report.html")
     output.console.print(f"page: {page}")
+    if sentence := doubt(result):
+        output.console.print(sentence)
     error = record.error_of(result)
     if error:
         raise error

@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import secrets
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,11 @@ class ClusterFolder:
         """Remove the files of a cluster in which nothing ran. Errors: `InputError` for another."""
         state = self.read()
         if state["state"] not in OVER or "ready" in state["times"]:
+            root = shlex.quote(str(self.root))
             remedy = (
                 "name another folder with -o"
                 if state["state"] in OVER
-                else f"end it with `cuesta cluster down {self.root}` or name another folder with -o"
+                else f"end it with `cuesta cluster down {root}` or name another folder with -o"
             )
             raise InputError(f"{self.root}: has a cluster already ({state['state']}); {remedy}")
         for folder in (self.logs, self.conf):

@@ -8,6 +8,7 @@ the number of genes, if the workload has that parameter and the user did not set
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -218,7 +219,7 @@ def _check_chosen(chosen: str, names: Sequence[str], origins: Sequence[_Origin])
         if difference := _conflict(lists[place], names):
             raise InputError(
                 f"--genes {chosen}: {place} names genes differently{difference}, and the edge list "
-                f"is matched by name; give --genes {place}"
+                f"is matched by name; give --genes {shlex.quote(place)}"
             )
 
 
@@ -259,7 +260,8 @@ def _remedy(first: _Origin, other: _Origin, *, is_longer: bool) -> str:
     if not numbered:
         return "give --genes FILE, a list of all genes of both, one a line"
     if len(numbered) == 1:
-        return f"give --genes {numbered[0]}, if it names all genes of the edge list"
+        place = shlex.quote(str(numbered[0]))
+        return f"give --genes {place}, if it names all genes of the edge list"
     if is_longer:
         return "give the longer list with --genes FILE"
     return "make both from matrices with the same genes in the same order"

@@ -99,9 +99,10 @@ def agreement(record: object) -> str:
     comparison = mapping(fields.get("comparison"))
     expected = text(comparison.get("expected"))
     if len(good) == len(names):
+        empty = ", but have no rows" if doubt(record) else ""
         if expected:
-            return f"All answers equal the expected one: {n.listed(names)}."
-        return f"The answers of {n.listed(names)} are equal."
+            return f"All answers equal the expected one: {n.listed(names)}{empty}."
+        return f"The answers of {n.listed(names)} are equal{empty}."
     bad = [name for name in names if name not in good]
     if not good:
         return f"No program gave an answer that can be compared: {n.listed(bad)}."
@@ -110,6 +111,18 @@ def agreement(record: object) -> str:
     else:
         only = f"Equal: {n.listed(good)}"
     return f"{only}; not so: {n.listed(bad)}, without a time."
+
+
+def doubt(record: object) -> str:
+    """The reason why equal answers show little: at the largest size, none has a row; or empty."""
+    largest = sizes(record)[-1:]
+    programs = objects(mapping(record).get("programs"))
+    answers = [case_of(program, size) for size in largest for program in programs]
+    timed = [answer for answer in answers if answer.get("verdict") in TIMED]
+    rows = [number(mapping(answer.get("summary")).get("rows")) for answer in timed]
+    if not rows or any(count != 0 for count in rows):
+        return ""
+    return "Doubtful: no answer has rows, so programs that fail may agree; check their input."
 
 
 def fastest(times: Sequence[Timing]) -> str:

@@ -27,6 +27,7 @@ from cuesta.engines import get_engine
 from cuesta.errors import InputError, disk_error
 from cuesta.lab import leftovers
 from cuesta.lab.steps.resolve import check
+from cuesta.native import native_module, to_json
 from cuesta.samples import finished, table
 from cuesta.samples.packing import Resources, need_bytes
 from cuesta.samples.sheet import Sample, Sheet
@@ -207,6 +208,8 @@ def _task(
     reads = _words_of_reads(sample)
     inputs, parameters, common = checked(workload, ONE_ENGINE, {**values, **reads})
     single_engine(common)
+    # The workload's own check, which a run makes when it begins.
+    native_module().parameters(workload.name, to_json(parameters))
     line = _line(workload, declared, common, {**values, **reads})
     request = Request(
         workload=workload.name, inputs=inputs, parameters=parameters, common=common, command=line

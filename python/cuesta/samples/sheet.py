@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cuesta.errors import InputError
+from cuesta.numerals import shortened
 from cuesta.samples.paths import ReadFile, check_distinct, located
 from cuesta.untrusted import read_text
 
 NAME_CHARACTERS_MAX = 100
+_LINES_SHOWN = 5
 SHEET_BYTES_MAX = 64 << 20
 
 _SAMPLE = ("sample", "id")
@@ -95,8 +97,11 @@ def read(path: Path) -> Sheet:
     samples: dict[str, Sample] = {}
     notes: list[str] = []
     long_reads = False
+    uneven: list[str] = []
     for number, cells in rows:
         values = _values(path, number, header, cells)
+        if len(cells) != len(header.names):
+            uneven.append(str(number))
         long_reads = long_reads or any(values.get(name) for name in _LONG)
         row = _sample(path, number, header, values)
         known = samples.get(row.name)
@@ -104,6 +109,12 @@ def read(path: Path) -> Sheet:
     if not samples:
         raise InputError(f"{path}: the sheet has no sample; add a row for each below its header")
     check_distinct(path, [(sample.name, sample.files) for sample in samples.values()])
+    if uneven:
+        lines = "line" if len(uneven) == 1 else "lines"
+        notes.append(
+            f"warning: {path}, {lines} {shortened(uneven, _LINES_SHOWN)}: not as many cells as the "
+            f"header has, {len(header.names)}; cells that are missing count as empty"
+        )
     if long_reads:
         notes.append(f"{path}: long reads and assemblies of the sheet are not used")
     return Sheet(samples=tuple(samples.values()), columns=header.more, notes=tuple(notes))
@@ -151,6 +162,12 @@ def _header(path: Path, number: int, cells: Sequence[str]) -> _Header:
         next((name for name in names if name in kind), "")
         for kind in (_SAMPLE, _FIRST, _SECOND, _SINGLE)
     )
+    separated = cells[0].lower().split(";") if cells else []
+    if not sample and set(_SAMPLE) & {cell.strip(' "') for cell in separated[:-1]}:
+        raise InputError(
+            f"{path}, line {number}: its columns are separated by semicolons; save the sheet with "
+            "commas or tabs"
+        )
     if not sample or not (first or single):
         lacking = "no column of names" if not sample else "no column of reads"
         raise InputError(
@@ -161,13 +178,16 @@ def _header(path: Path, number: int, cells: Sequence[str]) -> _Header:
 
 
 def _values(path: Path, number: int, header: _Header, cells: Sequence[str]) -> dict[str, str]:
-    """Return the values of a row by column, empty where there are none."""
-    if len(cells) > len(header.names):
+    """Return the values of a row by column, empty where there are none.
+
+    Errors: `InputError` for a value without a column.
+    """
+    if any(cells[len(header.names) :]):
         raise InputError(
             f"{path}, line {number}: {len(cells)} cells, the header has {len(header.names)}; write "
             "one cell for each column"
         )
-    padded = [*cells, *[""] * (len(header.names) - len(cells))]
+    padded = [*cells, *[""] * len(header.names)][: len(header.names)]
     return {
         name: "" if cell.lower() in _EMPTY else cell
         for name, cell in zip(header.names, padded, strict=True)

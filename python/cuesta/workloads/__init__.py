@@ -10,6 +10,7 @@ Safe to change: sentences and previews. What breaks: an option that differs from
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -72,6 +73,8 @@ class Parameter:
         Engines that support a choice, by choice; a choice without an entry is for all.
     only
         Values of other parameters, by name, without which it changes nothing.
+    without
+        Name of a parameter that replaces it.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Parameter:
     short: str = ""
     engines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     only: Mapping[str, object] = field(default_factory=dict)
+    without: str = ""
 
     @property
     def option(self) -> str:
@@ -228,6 +232,12 @@ class Workload:
                 raise InputError(
                     f"{parameter.option} is for {needed} alone; leave it out, or give {needed}"
                 )
+        if parameter.without and checked[parameter.without] is not None:
+            value = checked[parameter.name]
+            raise InputError(
+                f"{parameter.option} {value} with {self.option_of(parameter.without)}, which "
+                "replaces it; leave one of them out"
+            )
 
     def ceiling(self, phase: Mapping[str, Any]) -> str | None:
         """Return the ceiling of a phase, a mapping with `name` and perhaps `bytes` and `flops`.
@@ -303,16 +313,20 @@ class Workload:
         for path in inputs:
             why = self.refused.get(path.rpartition(".")[2].lower())
             if why:
-                raise InputError(f"{path}: {why.replace('FILE', path)}")
+                raise InputError(f"{path}: {why.replace('FILE', shlex.quote(path))}")
         many, least, most = len(inputs), self.inputs_minimum, self.inputs_maximum
         if many < least or (most is not None and many > most):
             wanted = f"{least}" if most == least else f"at least {least}"
             noun = "input" if least == 1 else "inputs"
-            remedy = "give so many"
-            if not many:
-                remedy = f"give it, as in `cuesta run {self.name} {self.inputs_metavar} -o DIR`"
+            example = f"`cuesta run {self.name} {' '.join([self.inputs_metavar] * least)} -o DIR`"
+            remedy = f"give {wanted}, as in {example}"
+            if not many and least == 1:
+                remedy = f"give it, as in {example}"
+            elif most == 1:
+                remedy = f"give a single {self.inputs_metavar} a run, as in {example}"
             raise InputError(
-                f"{self.name} takes {wanted} {noun} ({self.inputs_help}), got {many}; {remedy}"
+                f"{self.name} takes {wanted} {noun} ({self.inputs_help.rstrip('.')}), got {many}; "
+                f"{remedy}"
             )
 
 

@@ -56,6 +56,10 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
         case "kmeans":
             yield from _of_clusters(answer)
+        case "images":
+            from cuesta.workloads import image_doubts
+
+            yield from image_doubts.sentences(answer, trial.parameters)
         case "modules" | "threshold":
             yield from _of_matrix(counts)
             from cuesta.workloads import modules

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol
 
 from cuesta import removal
 from cuesta.errors import InputError
 from cuesta.native import native_module
 from cuesta.trial import Phase, Trial, is_remote
-from cuesta.workloads import GENES, get_workload
+from cuesta.workloads import GENES, get_workload, row_names
 
 
 class Notes(Protocol):
@@ -48,7 +49,10 @@ def layout(path: str) -> str | None:
     if is_remote(path) or not Path(path).is_file():
         return None
     facts = Path(path).stat()
-    return _layout(path, facts.st_mtime_ns, facts.st_size)
+    words = _layout(path, facts.st_mtime_ns, facts.st_size)
+    if words is None:
+        row_names.check(path)
+    return words
 
 
 @cache
@@ -65,6 +69,7 @@ def prepare(trial: Trial, scratch: Path, observer: Notes) -> list[str]:
     if not get_workload(trial.workload).names:
         return []
     remarks: list[str] = []
+    edges, loops = 0, 0
     for number, path in enumerate(trial.inputs):
         words = layout(path)
         if words is None:
@@ -77,9 +82,15 @@ def prepare(trial: Trial, scratch: Path, observer: Notes) -> list[str]:
             f"{path}: {counts['layout']}; {counts['edges']:,} edges, {counts['genes']:,} genes"
             + _left_out(counts)
         )
+        edges, loops = edges + counts["edges"], loops + counts["loops"]
         if rounded := counts["rounded"]:
             number_text = "1 score has" if rounded == 1 else f"{rounded:,} scores have"
             remarks.append(f"{path}: {number_text} more than six decimals, rounded to millionths")
+    if loops and not edges and all(layout(path) is not None for path in trial.inputs):
+        raise InputError(
+            f"{', '.join(trial.inputs)}: each line is an edge of a gene with itself, so no edge "
+            "remains; give a list in which the two columns of genes differ"
+        )
     return remarks
 
 
@@ -88,8 +99,8 @@ def _check(trial: Trial, path: str, words: str) -> None:
     if get_workload(trial.workload).converter != "edges":
         raise InputError(
             f"{trial.workload}: {path} is {words}; {trial.workload} takes KINC text. Give the list "
-            f"to scan, join, degrees or communities, or run `cuesta run scan {path} -o DIR` and "
-            f"give DIR/pairs.txt to {trial.workload}"
+            f"to scan, join, degrees or communities, or run `cuesta run scan {quote(path)} -o DIR` "
+            f"and give DIR/pairs.txt to {trial.workload}"
         )
     index = trial.parameters.get("score_index")
     if index:
@@ -142,9 +153,14 @@ def _convert(trial: Trial, path: str, made: Path) -> dict[str, Any]:
     count = trial.inputs.index(path) if is_single_network else 0
     before = (_place(made.parent, number) for number in range(count))
     earlier = [str(text) for text in before if text.exists()]
-    text = native_module().convert_edges(
-        (path, trial.names or path), earlier, str(partial), trial.memory_bytes
-    )
+    try:
+        text = native_module().convert_edges(
+            (path, trial.names or path), earlier, str(partial), trial.memory_bytes
+        )
+    except InputError as error:
+        if trial.names and str(error).endswith("does not name"):
+            raise InputError(f"{error}; add it to that file, or leave --genes out") from None
+        raise
     removal.put(partial, made)
     counts: dict[str, Any] = json.loads(text)
     return counts

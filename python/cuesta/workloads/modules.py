@@ -16,6 +16,8 @@ FIT = 0.85
 
 _FEW_SAMPLES = 15
 _NAMES_SHOWN = 3
+_LEAST_SAMPLES = 3
+"""Samples with a value, fewer of which have no correlation of a trait."""
 _POINTS_MAX = 200
 
 
@@ -130,6 +132,7 @@ def sentences(
         else:
             yield _of_power(parameters, answer, counts)
             yield from _of_modules(parameters, counts)
+            yield from _of_traits(answer)
         yield from _of_left_out(answer)
     except (OSError, ValueError, IndexError):
         return
@@ -172,6 +175,27 @@ def _of_modules(parameters: Mapping[str, object], counts: Mapping[str, int]) -> 
             f"no module: no branch of the tree has --min-module-size {size} genes and is tight "
             "enough; give fewer, or a larger --deep-split"
         )
+
+
+def _of_traits(answer: Path) -> Iterator[str]:
+    """Yield the traits without a correlation, by reason."""
+    path = answer / "traits.tsv"
+    related: set[str] = set()
+    samples: dict[str, int] = {}
+    for _, trait, r, _, _, count in _rows(path) if path.is_file() else ():
+        samples[trait] = int(count)
+        if r != "NA":
+            related.add(trait)
+    unrelated = [trait for trait in samples if trait not in related]
+    few = [trait for trait in unrelated if samples[trait] < _LEAST_SAMPLES]
+    constant = [trait for trait in unrelated if trait not in few]
+    for names, has, have in (
+        (constant, "has the same value in all samples", "have the same value in all samples"),
+        (few, "has values in too few samples", "have values in too few samples"),
+    ):
+        if names:
+            noun = f"1 trait {has}" if len(names) == 1 else f"{len(names):,} traits {have}"
+            yield f"{noun}, so without correlation: {shortened(names, _NAMES_SHOWN)}"
 
 
 def _of_thresholds(answer: Path, counts: Mapping[str, int]) -> Iterator[str]:

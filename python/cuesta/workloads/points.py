@@ -16,6 +16,8 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.native import native_module
 from cuesta.trial import Phase, Trial, is_remote, is_stored
 from cuesta.units import format_bytes
+from cuesta.workloads import point_columns
+from cuesta.workloads.matrix.columnar import STREAM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,6 +94,35 @@ def sentences(trial: Trial) -> list[str]:
     return texts
 
 
+def check(trial: Trial) -> None:
+    """Check that no file is a stream of Arrow, and `--columns` for all of them.
+
+    Errors: `InputError`; for columns, as for `point_columns.check`.
+    """
+    columns = _columns_of(trial)
+    for file in _points(trial):
+        if not is_stored(file) and _starts_with(file, STREAM):
+            raise InputError(
+                f"{file} is a stream of Arrow (IPC); write it as Parquet, such as with "
+                f"polars.read_ipc_stream({file!r}).write_parquet('points.parquet')"
+            )
+        if columns is not None:
+            names = _names_of(file) if _is_parquet(file) else None
+            point_columns.check(file, columns, names, _opened)
+
+
+def _names_of(path: str) -> list[str]:
+    _need_pyarrow(path)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with _opened(path) as file, pq.ParquetFile(file) as source:
+            return [str(name) for name in source.schema_arrow.names]
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
 def _columns_of(trial: Trial) -> str | None:
     columns = trial.parameters.get("columns")
     return None if columns is None else str(columns)
@@ -156,11 +187,15 @@ def _size_bytes(path: str) -> int:
 
 
 def _is_parquet(path: str) -> bool:
+    if is_stored(path) and not path.endswith((".parquet", ".pq")):
+        return False
+    return _starts_with(path, _MAGIC)
+
+
+def _starts_with(path: str, start: bytes) -> bool:
     try:
-        if is_stored(path) and not path.endswith((".parquet", ".pq")):
-            return False
         with _opened(path) as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(len(start)) == start
     except (OSError, InputError):
         return False  # The kernel reports the error.
 

@@ -28,9 +28,11 @@ def sentences(trial: Trial) -> list[str]:
         if described is not None:
             return described
     request = to_request(trial, Path(), Path())
-    texts: list[str] = native_module().recognised(trial.workload, request)
-    if trial.workload == "kmeans":
-        from cuesta.workloads import points
+    if trial.workload != "kmeans":
+        texts: list[str] = native_module().recognised(trial.workload, request)
+        return texts
+    from cuesta.workloads import points
 
-        texts += points.sentences(trial)
-    return texts
+    points.check(trial)
+    texts = native_module().recognised(trial.workload, request)
+    return [*texts, *points.sentences(trial)]

@@ -102,6 +102,11 @@ def _check_resume(trial: Trial, plan: Plan) -> None:
         )
     folder = Path(str(trial.parameters["resume"]))
     outputs.check_apart(folder, trial.inputs, "--resume")
+    if folder.resolve() == plan.output.resolve():
+        raise InputError(
+            f"--resume {folder} is the folder of -o too, which the answer replaces; give another "
+            "--resume"
+        )
     if (folder / record.FILE_NAME).exists():
         raise InputError(f"--resume {folder}: is an answer; give another folder")
     away = next((path for path in trial.inputs if is_remote(path)), None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuesta.errors import InputError
+from cuesta.workloads.matrix.columnar import STREAM
 from cuesta.workloads.matrix.files import matrix_file
 from cuesta.workloads.matrix.table import Matrix
 
@@ -15,7 +16,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _MARKET = b"%%MatrixMarket"
 _GZIP = b"\x1f\x8b"
 _ZARR = (".zgroup", "zarr.json")
-_COLUMNAR = (b"PAR1", b"ARROW1", b"FEA1")
+_COLUMNAR = (b"PAR1", b"ARROW1", b"FEA1", STREAM)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cuesta.errors import InputError
 from cuesta.workloads.matrix.annotated import rows_of_transposed
-from cuesta.workloads.matrix.files import matrix_file
+from cuesta.workloads.matrix.files import BARCODES, FEATURES, MATRIX, single
 from cuesta.workloads.matrix.needs import no_layers, require, unreadable
 from cuesta.workloads.matrix.table import Matrix, with_unique_genes
 
@@ -22,14 +22,14 @@ def read(path: str, layer: str | None) -> Matrix:
     from scipy.io import mmread
 
     place = Path(path)
-    file = matrix_file(place) if place.is_dir() else place
+    file = single(place, MATRIX) if place.is_dir() else place
     try:
         values = mmread(str(file)).tocsr()
     except (OSError, ValueError, AttributeError) as error:
         raise unreadable(str(file), error) from None
     folder = place if place.is_dir() else place.parent
-    features = _table(folder, path, ("features.tsv", "genes.tsv"))
-    barcodes = [row[0] for row in _table(folder, path, ("barcodes.tsv",))]
+    features = _table(folder, path, FEATURES)
+    barcodes = [row[0] for row in _table(folder, path, BARCODES)]
     if values.shape != (len(features), len(barcodes)):
         rows, columns = values.shape
         raise InputError(
@@ -59,19 +59,16 @@ def expression_only(kinds: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
 
 
 def _table(folder: Path, path: str, names: Sequence[str]) -> list[list[str]]:
-    """Return the rows of the first of some files, packed or not. Errors: `InputError`."""
-    for name in names:
-        packed, plain = folder / f"{name}.gz", folder / name
-        try:
-            if packed.is_file():
-                text = gzip.decompress(packed.read_bytes()).decode()
-            elif plain.is_file():
-                text = plain.read_text(encoding="utf-8")
-            else:
-                continue
-        except (OSError, EOFError, UnicodeDecodeError) as error:
-            raise unreadable(str(packed if packed.is_file() else plain), error) from None
-        return [line.split("\t") for line in text.splitlines() if line]
-    raise InputError(
-        f"{path}: there is no {' or '.join(names)} beside it, which names its rows; put it there"
-    )
+    """Return the rows of the file with any of some names, packed or not. Errors: `InputError`."""
+    file = single(folder, names)
+    if file is None:
+        raise InputError(
+            f"{path}: there is no {' or '.join(names)} beside it, which names its rows; put it "
+            "there"
+        )
+    try:
+        is_packed = file.suffix == ".gz"
+        text = (gzip.decompress(file.read_bytes()) if is_packed else file.read_bytes()).decode()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise unreadable(str(file), error) from None
+    return [line.split("\t") for line in text.splitlines() if line]
