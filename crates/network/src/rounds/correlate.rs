@@ -36,7 +36,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
         let (output, mut response) = (&request.output, Response::default());
         let context = Context::new(&request, rounds.progress());
         let matrix = parse(&context, &params, &mut response)?;
-        let shape = (matrix.genes.len(), matrix.samples.len());
+        let shape = (matrix.genes().len(), matrix.samples().len());
         estimate::check_space(output, &matrix, &params)?;
         let count = resources.tasks.unwrap_or(resources.slots);
         if params.top.is_some() {

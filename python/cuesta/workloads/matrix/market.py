@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cuesta.errors import InputError
+from cuesta.workloads.matrix import nonzeros
 from cuesta.workloads.matrix.annotated import rows_of_transposed
 from cuesta.workloads.matrix.files import matrix_file
 from cuesta.workloads.matrix.needs import no_layers, require, unreadable
@@ -39,10 +40,12 @@ def read(path: str, layer: str | None) -> Matrix:
     chosen, remarks = expression_only([row[2] if len(row) > 2 else "" for row in features])
     names = [features[place][1 if len(features[place]) > 1 else 0] for place in chosen]
     genes, repeated = with_unique_genes(names)
+    values = (values if len(chosen) == len(features) else values[chosen]).T
     return Matrix(
         genes=genes,
         samples=barcodes,
-        rows=rows_of_transposed(values[chosen].T),
+        rows=rows_of_transposed(values),
+        nonzeros=nonzeros.of_transposed(values),
         kind="10x mtx",
         remarks=(*remarks, *repeated),
     )
