@@ -46,7 +46,8 @@ def _written(workload: Workload, words: dict[str, Any], matrix: Matrix, text: Pa
     """Write a matrix without its zeros where the workload reads it so, else as `text`."""
     source = f"the {text.name.partition('-')[0]}"
     sparse = text.with_suffix(".sparse")
-    if sparse_file.is_for(workload.name, words, matrix) and sparse_file.write(matrix, sparse, source):
+    is_sparse = sparse_file.is_for(workload.name, words, matrix)
+    if is_sparse and sparse_file.write(matrix, sparse, source):
         return sparse
     write(matrix, text, source)
     return text

@@ -16,8 +16,8 @@ use cuesta_runtime::parallel;
 
 use super::columns::{ColumnForm, dot};
 use super::cut::WeakestPair;
-use super::load::audited;
 use super::gene_columns::{GeneColumns, Products};
+use super::load::audited;
 use super::products::BLOCK;
 use super::rows::{RowScan, announce};
 use super::scan::{RowSummary, rows_of_answer};
@@ -113,11 +113,7 @@ fn min_samples_of(params: &CorrelateParams, samples: usize) -> usize {
 }
 
 /// Adds the verdict on the table of names.
-fn with_table(
-    context: &Context<'_>,
-    matrix: &GeneMatrix,
-    mut verdict: Verdict,
-) -> Result<Verdict> {
+fn with_table(context: &Context<'_>, matrix: &GeneMatrix, mut verdict: Verdict) -> Result<Verdict> {
     let path = context.request.output.join(GENES_FILE);
     let names = matrix.genes().iter().map(String::as_str);
     if let Err(wrong) = judge(&path, names::table(&path, names))? {

@@ -1,4 +1,4 @@
-//! Genes of a matrix in either form as columns that are multiplied: for the verifier of `correlate`.
+//! Genes of a matrix in either form as columns, for the verifier of `correlate`.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -26,9 +26,9 @@ pub enum GeneColumns {
 
 /// Memory of a thread.
 pub struct Products {
-    /// Those of a block of genes with a block of genes: of genes i and j at `i * BLOCK + j`.
+    /// Products of a block of genes with a block of genes: of genes i and j at `i * BLOCK + j`.
     pub block: Vec<f64>,
-    /// Those of a block of genes with all smaller genes, of a sparse matrix.
+    /// Products of a block of genes with all smaller genes, of a sparse matrix.
     strip: Vec<f64>,
 }
 

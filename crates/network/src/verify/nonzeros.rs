@@ -19,14 +19,21 @@ use crate::params::{CorrelateParams, Correlation};
 /// beyond it take its place.
 const RATIO_MAX: f64 = 64.0;
 
+/// Entries of the samples that a thread multiplies before it continues with the next ones: they
+/// stay in a cache.
+const CHUNK_ENTRIES: usize = 1 << 16;
+
 /// Nonzeros by sample, and the moments of their genes.
 pub struct SampleLists {
-    samples: usize,
+    /// Samples (0-based) at which a chunk begins, and the number of all.
+    chunks: Vec<usize>,
     /// Place of the first nonzero of each sample, and the number of all.
     starts: Vec<usize>,
     /// Genes (0-based), ascending for each sample.
     genes: Vec<u32>,
     numbers: Vec<f64>,
+    /// Places of the nonzeros of each gene in these lists, ascending.
+    places: Vec<Vec<u32>>,
     moments: Vec<Moments>,
 }
 
@@ -60,9 +67,9 @@ impl SampleLists {
             Ok(())
         };
         parallel::run(threads, genes, || (), work, |_| {})?;
-        let columns = columns.into_iter().map(|column| {
-            column.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-        });
+        let columns = columns
+            .into_iter()
+            .map(|column| column.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
         let columns: Vec<Numbers> = columns.collect();
         let mut starts = vec![0; samples + 1];
         let of_all: Vec<u32> = (0..samples as u32).collect();
@@ -75,18 +82,28 @@ impl SampleLists {
         }
         let mut next = starts.clone();
         let (mut numbers, mut owners) = (vec![0.0; starts[samples]], vec![0; starts[samples]]);
-        let mut moments = Vec::with_capacity(genes);
+        let (mut moments, mut places_of) = (Vec::with_capacity(genes), Vec::with_capacity(genes));
         // Each column is released when it is listed.
         for (gene, column) in columns.into_iter().enumerate() {
-            let places = if column.is_full { &of_all } else { matrix.row(gene).samples };
-            for (&sample, value) in places.iter().zip(&column.values) {
+            let row = if column.is_full { &of_all } else { matrix.row(gene).samples };
+            let mut places = Vec::with_capacity(row.len());
+            for (&sample, value) in row.iter().zip(&column.values) {
                 let place = &mut next[sample as usize];
                 (owners[*place], numbers[*place]) = (gene as u32, *value);
+                places.push(*place as u32);
                 *place += 1;
             }
+            places_of.push(places);
             moments.push(column.moments);
         }
-        Ok(Self { samples, starts, genes: owners, numbers, moments })
+        let mut chunks = vec![0];
+        for sample in 1..=samples {
+            let first = starts[chunks[chunks.len() - 1]];
+            if sample == samples || starts[sample + 1] - first > CHUNK_ENTRIES {
+                chunks.push(sample);
+            }
+        }
+        Ok(Self { chunks, starts, genes: owners, numbers, places: places_of, moments })
     }
 
     /// Whether the values of each gene are not all equal.
@@ -100,24 +117,31 @@ impl SampleLists {
         let width = self.moments.len();
         strip.clear();
         strip.resize(left.len() * width, 0.0);
-        let (Some(&last), Some(&first)) = (left.first(), left.last()) else { return };
-        let mut place_of = vec![None; last - first + 1];
-        (0..).zip(left).for_each(|(place, &gene)| place_of[gene - first] = Some(place));
-        for sample in 0..self.samples {
-            let range = self.starts[sample]..self.starts[sample + 1];
-            let (genes, numbers) = (&self.genes[range.clone()], &self.numbers[range]);
-            let before = genes.partition_point(|&gene| (gene as usize) < first);
-            for (place, &gene) in genes.iter().enumerate().skip(before) {
-                let gene = gene as usize;
-                if gene > last {
-                    break;
-                }
-                let Some(row) = place_of[gene - first] else { continue };
+        let mut next = vec![0; left.len()];
+        for chunk in self.chunks.windows(2) {
+            let end = self.starts[chunk[1]];
+            for (row, &gene) in left.iter().enumerate() {
                 let sums = &mut strip[row * width..][..gene];
-                let number = numbers[place];
-                for (&second, &second_number) in genes[..place].iter().zip(numbers) {
-                    sums[second as usize] += number * second_number;
+                let places = &self.places[gene][next[row]..];
+                let (mut sample, mut count) = (chunk[0], 0);
+                for &place in places {
+                    let place = place as usize;
+                    if place >= end {
+                        break;
+                    }
+                    while self.starts[sample + 1] <= place {
+                        sample += 1;
+                    }
+                    count += 1;
+                    // The genes of the sample that are smaller.
+                    let range = self.starts[sample]..place;
+                    let number = self.numbers[place];
+                    let smaller = self.genes[range.clone()].iter().zip(&self.numbers[range]);
+                    for (&second, &second_number) in smaller {
+                        sums[second as usize] += number * second_number;
+                    }
                 }
+                next[row] += count;
             }
         }
         for (&gene, sums) in left.iter().zip(strip.chunks_mut(width)) {
@@ -158,8 +182,9 @@ fn numbers(matrix: &SparseMatrix, gene: usize, params: &CorrelateParams) -> Numb
             row.values.iter().map(|value| value * scale).collect()
         }
     };
-    let (sum, squares) =
-        values.iter().fold((0.0, 0.0), |(sum, squares), value| (sum + value, squares + value * value));
+    let (sum, squares) = values
+        .iter()
+        .fold((0.0, 0.0), |(sum, squares), value| (sum + value, squares + value * value));
     let mean = sum / (samples as f64).sqrt();
     let deviations = squares - mean * mean;
     if deviations * RATIO_MAX >= squares {
@@ -173,7 +198,7 @@ fn numbers(matrix: &SparseMatrix, gene: usize, params: &CorrelateParams) -> Numb
 
 /// Returns ranks of the nonzeros, less that of the zeros; equal values share their mean rank.
 fn ranks_above_zeros(row: SparseRow<'_>, samples: usize) -> Vec<f64> {
-    let mut order: Vec<(f64, usize)> = row.values.iter().copied().zip(0..).collect();
+    let mut order: Vec<(f64, u32)> = row.values.iter().copied().zip(0..).collect();
     order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let zeros = samples - order.len();
     let negative = order.partition_point(|(value, _)| *value < 0.0);
@@ -188,7 +213,7 @@ fn ranks_above_zeros(row: SparseRow<'_>, samples: usize) -> Vec<f64> {
         let end = start + order[start..].partition_point(|(value, _)| *value <= order[start].0);
         let first = if start >= negative { start + zeros } else { start };
         let rank = first as f64 + ((end - start) as f64 + 1.0) / 2.0;
-        order[start..end].iter().for_each(|&(_, place)| ranks[place] = rank - of_zeros);
+        order[start..end].iter().for_each(|&(_, place)| ranks[place as usize] = rank - of_zeros);
         start = end;
     }
     ranks
@@ -198,7 +223,6 @@ fn ranks_above_zeros(row: SparseRow<'_>, samples: usize) -> Vec<f64> {
 mod tests {
     use cuesta_core::random::Stream;
     use cuesta_input::matrix::ExpressionMatrix;
-    use cuesta_input::matrix::sparse::{NonzeroOrder, read, to_bytes};
 
     use super::super::columns::dot;
     use super::*;
@@ -219,16 +243,12 @@ mod tests {
             values: (0..genes * samples).map(value).collect(),
             left_out: 0,
         };
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("m.sparse");
-        std::fs::write(&path, to_bytes(&dense, NonzeroOrder::Genes)).unwrap();
-        let sparse = read(&path, u64::MAX).unwrap();
+        let sparse = SparseMatrix::of(&dense);
         for method in [Correlation::Pearson, Correlation::Spearman] {
             let params = CorrelateParams { method, ..Default::default() };
             let lists = SampleLists::new(&sparse, &params, 2).unwrap();
-            let columns: Vec<Option<Vec<f64>>> = (0..genes)
-                .map(|gene| ColumnForm::of(&params).column(dense.row(gene)))
-                .collect();
+            let columns: Vec<Option<Vec<f64>>> =
+                (0..genes).map(|gene| ColumnForm::of(&params).column(dense.row(gene))).collect();
             let varying: Vec<bool> = columns.iter().map(Option::is_some).collect();
             assert_eq!(lists.varying(), varying);
             let (left, mut strip) = ([69, 68, 40, 3], Vec::new());

@@ -1,4 +1,4 @@
-//! `correlate` on a sparse matrix writes the answer of the same matrix with its zeros, byte by byte.
+//! `correlate` on a sparse matrix writes the answer of the same matrix with its zeros.
 
 use std::fs;
 use std::path::PathBuf;

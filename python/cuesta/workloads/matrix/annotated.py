@@ -54,7 +54,8 @@ def _chosen(data: Any, layer: str | None, source: str) -> tuple[Any, Any]:
 def rows_of_transposed(values: Any) -> Any:
     """Return a function of two numbers for dense columns of `values` as rows.
 
-    Sparse values are brought into the order of columns at the first call; dense ones are copied by tiles.
+    Sparse values are brought into the order of columns at the first call; dense ones are copied by
+    tiles.
     """
     if hasattr(values, "tocsc"):
         by_column = cache(values.tocsc)

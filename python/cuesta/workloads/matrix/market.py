@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cuesta.errors import InputError
 from cuesta.workloads.matrix import nonzeros
@@ -14,6 +15,8 @@ from cuesta.workloads.matrix.needs import no_layers, require, unreadable
 from cuesta.workloads.matrix.table import Matrix, with_unique_genes
 
 _EXPRESSION = "Gene Expression"
+_FEATURES, _BARCODES = ("features.tsv", "genes.tsv"), ("barcodes.tsv",)
+"""Names of the files that name rows and columns."""
 
 
 def read(path: str, layer: str | None) -> Matrix:
@@ -29,8 +32,10 @@ def read(path: str, layer: str | None) -> Matrix:
     except (OSError, ValueError, AttributeError) as error:
         raise unreadable(str(file), error) from None
     folder = place if place.is_dir() else place.parent
-    features = _table(folder, path, ("features.tsv", "genes.tsv"))
-    barcodes = [row[0] for row in _table(folder, path, ("barcodes.tsv",))]
+    if not place.is_dir() and not any(_exists(folder, name) for name in (*_FEATURES, *_BARCODES)):
+        return _numbered(values)
+    features = _table(folder, path, _FEATURES)
+    barcodes = [row[0] for row in _table(folder, path, _BARCODES)]
     if values.shape != (len(features), len(barcodes)):
         rows, columns = values.shape
         raise InputError(
@@ -51,6 +56,19 @@ def read(path: str, layer: str | None) -> Matrix:
     )
 
 
+def _numbered(values: Any) -> Matrix:
+    """Return the matrix of a file alone, whose rows and columns are numbered."""
+    genes, samples = values.shape
+    return Matrix(
+        genes=[f"gene{number}" for number in range(1, genes + 1)],
+        samples=[f"sample{number}" for number in range(1, samples + 1)],
+        rows=rows_of_transposed(values.T),
+        nonzeros=nonzeros.of_transposed(values.T),
+        kind="Matrix Market",
+        remarks=("no files name its rows and columns, so they are numbered; rows are genes",),
+    )
+
+
 def expression_only(kinds: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
     """Return the places of genes among features by their kinds, and a remark on the others."""
     chosen = [place for place, kind in enumerate(kinds) if kind in ("", _EXPRESSION)]
@@ -59,6 +77,10 @@ def expression_only(kinds: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
         return list(range(len(kinds))), ()
     count = len(kinds) - len(chosen)
     return chosen, (f"{count:,} features of kind {', '.join(further)} are left out",)
+
+
+def _exists(folder: Path, name: str) -> bool:
+    return (folder / name).is_file() or (folder / f"{name}.gz").is_file()
 
 
 def _table(folder: Path, path: str, names: Sequence[str]) -> list[list[str]]:

@@ -54,7 +54,7 @@ def write(matrix: Matrix, path: Path, source: str) -> bool:
     with nonzeros.opened() as entries:
         lines = len(matrix.genes if nonzeros.is_by_gene else matrix.samples)
         places = len(matrix.samples if nonzeros.is_by_gene else matrix.genes)
-        if not _is_whole(entries, lines):
+        if not _has_all(entries, lines):
             return False
         kind = "<f4" if _is_single(entries.values.dtype) else "<f8"
         needed = len(entries.values) * (4 + int(kind[2]))
@@ -81,7 +81,7 @@ def write(matrix: Matrix, path: Path, source: str) -> bool:
     return True
 
 
-def _is_whole(entries: Entries, lines: int) -> bool:
+def _has_all(entries: Entries, lines: int) -> bool:
     """Whether each line has its entries, none of which is missing."""
     import numpy as np
 

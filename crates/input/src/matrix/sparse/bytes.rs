@@ -71,6 +71,11 @@ pub fn to_bytes(matrix: &ExpressionMatrix, order: NonzeroOrder) -> Vec<u8> {
         chunk.iter().for_each(|(place, _)| file.extend(place.to_le_bytes()));
         chunk.iter().for_each(|(_, value)| file.extend(value.to_le_bytes()));
     }
+    with_checksum(file)
+}
+
+/// Appends the checksum of a file to its bytes.
+pub fn with_checksum(mut file: Vec<u8>) -> Vec<u8> {
     let mut sum = Crc::new();
     sum.update(&file);
     file.extend(sum.sum().to_le_bytes());

@@ -18,8 +18,7 @@ const OPERATION: &str = "input.sparse";
 /// Whether a file begins as one of a sparse matrix; not if it cannot be read.
 pub fn is_sparse(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
-    Input::open(path).is_ok_and(|file| file.read_exact_at(&mut start, 0).is_ok())
-        && start == *MAGIC
+    Input::open(path).is_ok_and(|file| file.read_exact_at(&mut start, 0).is_ok()) && start == *MAGIC
 }
 
 /// Returns a sentence on the sizes of a sparse matrix.
@@ -27,7 +26,8 @@ pub fn is_sparse(path: &Path) -> bool {
 /// # Errors
 /// As [`read`], as far as the header shows.
 pub fn describe(path: &Path) -> Result<String> {
-    let file = Input::open(path).map_err(|error| Error::system(OPERATION, "reading", path, &error))?;
+    let file =
+        Input::open(path).map_err(|error| Error::system(OPERATION, "reading", path, &error))?;
     let Header { genes, samples, entries, .. } = Reader { path, file }.header()?;
     let name = path.display();
     Ok(format!("{name}: {genes} genes, {samples} samples, a sparse matrix of {entries} entries"))
@@ -40,7 +40,8 @@ pub fn describe(path: &Path) -> Result<String> {
 /// `System` when the file cannot be read; `Input` for a file that is damaged or beyond the memory
 /// limit.
 pub fn read(path: &Path, memory_bytes: u64) -> Result<SparseMatrix> {
-    let file = Input::open(path).map_err(|error| Error::system(OPERATION, "reading", path, &error))?;
+    let file =
+        Input::open(path).map_err(|error| Error::system(OPERATION, "reading", path, &error))?;
     let reader = Reader { path, file };
     let header = reader.header()?;
     let name = path.display().to_string();
@@ -137,8 +138,10 @@ impl Reader<'_> {
 
     /// Reads the header, whose sizes are those of the file.
     fn header(&self) -> Result<Header> {
-        let size_bytes =
-            self.file.size_bytes().map_err(|error| Error::system(OPERATION, "reading", self.path, &error))?;
+        let size_bytes = self
+            .file
+            .size_bytes()
+            .map_err(|error| Error::system(OPERATION, "reading", self.path, &error))?;
         if size_bytes < HEADER_BYTES as u64 + SUM_BYTES {
             return Err(self.damaged("it ends in its header"));
         }

@@ -4,7 +4,7 @@
 mod bytes;
 mod file;
 
-pub use bytes::{NonzeroOrder, to_bytes};
+pub use bytes::{NonzeroOrder, to_bytes, with_checksum};
 pub use file::{describe, is_sparse, read};
 
 use super::ExpressionMatrix;
@@ -36,6 +36,21 @@ pub struct SparseRow<'a> {
 }
 
 impl SparseMatrix {
+    /// Returns a matrix without missing values without its zeros.
+    pub fn of(matrix: &ExpressionMatrix) -> Self {
+        let (genes, samples) = (matrix.genes.clone(), matrix.samples.clone());
+        let mut sparse = Self { genes, samples, starts: vec![0], ..Self::default() };
+        for gene in 0..matrix.genes.len() {
+            let values = (0..).zip(matrix.row(gene)).filter(|(_, value)| **value != 0.0);
+            for (sample, &value) in values {
+                sparse.places.push(sample);
+                sparse.values.push(value);
+            }
+            sparse.starts.push(sparse.values.len());
+        }
+        sparse
+    }
+
     /// The nonzeros of a gene (0-based).
     pub fn row(&self, gene: usize) -> SparseRow<'_> {
         let range = self.starts[gene]..self.starts[gene + 1];

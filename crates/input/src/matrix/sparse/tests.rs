@@ -31,6 +31,7 @@ fn both_orders_have_the_values_of_the_dense_matrix() {
     let dense = matrix(30, 17);
     let of = |order| read_bytes(&to_bytes(&dense, order)).unwrap();
     let sparse = of(NonzeroOrder::Genes);
+    assert_eq!(sparse, SparseMatrix::of(&dense));
     assert_eq!(sparse, of(NonzeroOrder::Samples));
     assert_eq!(sparse.dense_row(3), dense.row(3));
     assert_eq!(sparse.into_dense(), dense);

@@ -59,12 +59,7 @@ impl<'a> PreparedGenes<'a> {
     ///
     /// The result is the same for any division into bands and on any processor. `out` grows by at
     /// most the number of pairs of the band.
-    pub fn band(
-        &self,
-        rows: Range<usize>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Match>,
-    ) -> Counts {
+    pub fn band(&self, rows: Range<usize>, scratch: &mut Scratch, out: &mut Vec<Match>) -> Counts {
         match self {
             Self::Dense(prepared) => band::band(prepared, rows, scratch, out),
             Self::Sparse(prepared) => {

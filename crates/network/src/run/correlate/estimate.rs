@@ -32,11 +32,7 @@ const TESTED_MAX: u64 = u32::MAX as u64;
 ///
 /// # Errors
 /// `Input` naming the size, the free space, and the options that reduce the size; `System`.
-pub fn check_space(
-    output: &Path,
-    matrix: &GeneMatrix,
-    params: &CorrelateParams,
-) -> Result<()> {
+pub fn check_space(output: &Path, matrix: &GeneMatrix, params: &CorrelateParams) -> Result<()> {
     let pairs = pairs_of(matrix.genes().len() as u32);
     if params.p_values && pairs > TESTED_MAX {
         let text = format!(

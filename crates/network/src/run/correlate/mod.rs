@@ -68,7 +68,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
         Ok(((counts, bytes), bytes, counts.pairs))
     })?;
     if let Some(phase) = response.phases.last_mut() {
-        phase.flops = 2 * samples as u64 * counts.pairs;
+        phase.flops = flops(&matrix);
     }
     report((genes, samples), counts, bytes, &mut response);
     Ok(response)
@@ -219,6 +219,19 @@ fn read_all(context: &Context<'_>, params: &CorrelateParams) -> Result<GeneMatri
         Correlation::Bicor => {
             let _values = context.budget.take(dense_bytes(&matrix), "the matrix with its zeros")?;
             Ok(GeneMatrix::Dense(matrix.into_dense()))
+        }
+    }
+}
+
+/// Returns the floating-point operations that the products of all pairs of a matrix take: two for
+/// each sample, or for each nonzero of the second gene.
+pub fn flops(matrix: &GeneMatrix) -> u64 {
+    let genes = matrix.genes().len() as u64;
+    match matrix {
+        GeneMatrix::Dense(_) => 2 * matrix.samples().len() as u64 * pairs_of(genes as u32),
+        GeneMatrix::Sparse(sparse) => {
+            let nonzeros = |gene: u64| sparse.row(gene as usize).values.len() as u64;
+            2 * (0..genes).map(|gene| nonzeros(gene) * (genes - 1 - gene)).sum::<u64>()
         }
     }
 }

@@ -13,11 +13,17 @@ pub const BLOCK: usize = 1024;
 pub trait Nonzero: Copy + Default + Send + Sync + Into<f64> {
     /// Returns the nearest such number.
     fn of(value: f64) -> Self;
+    /// Returns the number in single precision.
+    fn single(self) -> f32;
 }
 
 impl Nonzero for f32 {
     fn of(value: f64) -> Self {
         value as Self
+    }
+
+    fn single(self) -> f32 {
+        self
     }
 }
 
@@ -25,11 +31,15 @@ impl Nonzero for f64 {
     fn of(value: f64) -> Self {
         value
     }
+
+    fn single(self) -> f32 {
+        self as f32
+    }
 }
 
 /// Nonzeros by block of samples, then by gene, then by sample.
 #[derive(Debug)]
-pub struct Blocks<V> {
+pub struct SampleBlocks<V> {
     genes: usize,
     /// Number of blocks.
     pub count: usize,
@@ -46,7 +56,7 @@ struct Part<'p, V> {
     values: &'p mut [V],
 }
 
-impl<V: Nonzero> Blocks<V> {
+impl<V: Nonzero> SampleBlocks<V> {
     /// Lays out the nonzeros of a list for each gene, on `threads` threads.
     pub fn new(matrix: &SparseMatrix, lists: &[List<V>], threads: usize) -> Self {
         let (genes, samples) = (lists.len(), matrix.samples.len());

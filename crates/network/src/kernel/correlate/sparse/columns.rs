@@ -13,21 +13,21 @@ const CENTRING_ROUNDS: usize = 3;
 
 /// Column of a gene: `factor` times its nonzeros plus `background`, and `background` for a zero.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Column {
+pub struct CentredColumn {
     /// Whether not all values are equal.
     pub varies: bool,
     pub background: f64,
     pub factor: f64,
     /// Sum of squares of the column; 1 but for Spearman.
     pub squares: f64,
-    /// Length of `factor` times the nonzeros.
+    /// Length of the nonzeros in units of that of the column.
     pub lengthening: f64,
 }
 
 /// Column of a gene, and its nonzeros.
 #[derive(Debug, Default)]
 pub struct List<V> {
-    pub column: Column,
+    pub column: CentredColumn,
     /// Nonzeros in the order of the samples: those of the matrix, or all.
     pub values: Vec<V>,
     /// Whether `values` has all samples.
@@ -50,16 +50,19 @@ pub fn ranked(matrix: &SparseMatrix, gene: usize) -> List<f32> {
     let background = if zeros > 0 { rank(negative, zeros) } else { 0.0 };
     let mut values = vec![0.0f32; row.values.len()];
     let mut squares = zeros as f64 * background * background;
+    let mut nonzero_squares = 0.0;
     let mut before = 0;
     let is_same = |a: &u32, b: &u32| row.values[*a as usize] == row.values[*b as usize];
     for group in order.chunk_by(is_same) {
         let below = if before >= negative { zeros } else { 0 };
         let rank = rank(before + below, group.len());
         squares += group.len() as f64 * rank * rank;
+        nonzero_squares += group.len() as f64 * (rank - background).powi(2);
         group.iter().for_each(|&place| values[place as usize] = (rank - background) as f32);
         before += group.len();
     }
-    let column = Column { varies: true, background, factor: 1.0, squares, lengthening: 1.0 };
+    let lengthening = (nonzero_squares / squares).sqrt();
+    let column = CentredColumn { varies: true, background, factor: 1.0, squares, lengthening };
     List { column, values, is_full: false }
 }
 
@@ -82,14 +85,19 @@ pub fn centred(matrix: &SparseMatrix, gene: usize) -> List<f64> {
     if lengthening <= LENGTHENING_MAX {
         let factor = 1.0 / squares.sqrt();
         let background = -mean * factor;
-        let column = Column { varies: true, background, factor, squares: 1.0, lengthening };
+        let column = CentredColumn { varies: true, background, factor, squares: 1.0, lengthening };
         return List { column, values, is_full: false };
     }
     // Nearly equal values of nearly all samples: their deviations, as of a dense matrix.
     let mut unit = vec![0.0; samples];
     fill_row(CorrelationMethod::Pearson, &matrix.dense_row(gene), &mut unit);
-    let column =
-        Column { varies: true, background: 0.0, factor: 1.0, squares: 1.0, lengthening: 1.0 };
+    let column = CentredColumn {
+        varies: true,
+        background: 0.0,
+        factor: 1.0,
+        squares: 1.0,
+        lengthening: 1.0,
+    };
     List { column, values: unit, is_full: true }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Doubled ranks and their sums of products are integers below 2^53: Spearman's sums are exact, in
 //! any order, and those of `dense`. A product of Pearson has an error of at most
-//! [`SparsePrepared::error`]; where that leaves the last digit undecided, the pair is computed as
+//! `SparsePrepared::error`; where that leaves the last digit undecided, the pair is computed as
 //! `dense` does. So scores are those of the dense matrix, to the bit.
 
 mod blocks;
@@ -24,8 +24,8 @@ use super::prepare::check_samples;
 use super::share::share;
 use super::simd::Isa;
 use super::{CorrelationMethod, Params, coefficient};
-use blocks::Blocks;
-use columns::{Column, List};
+use blocks::SampleBlocks;
+use columns::{CentredColumn, List};
 pub use panel::PANEL;
 pub(super) use panel::{SparseWorkspace, band};
 
@@ -40,16 +40,16 @@ pub struct SparsePrepared<'a> {
     min_abs_micro: Micro,
     min_samples: usize,
     isa: Isa,
-    columns: Vec<Column>,
+    columns: Vec<CentredColumn>,
     layout: Layout,
 }
 
 #[derive(Debug)]
 enum Layout {
     /// Doubled ranks, integers of at most 2^18.
-    Ranks(Blocks<f32>),
+    Ranks(SampleBlocks<f32>),
     /// Values, scaled by a power of two.
-    Values(Blocks<f64>),
+    Values(SampleBlocks<f64>),
 }
 
 impl<'a> SparsePrepared<'a> {
@@ -98,7 +98,7 @@ impl<'a> SparsePrepared<'a> {
     /// last place, those over the nonzeros by fewer; four of them count. The mean errs by a unit,
     /// which counts as often as the column without its mean is shorter than with it. Inside a block
     /// at most [`blocks::BLOCK`] products are added in order.
-    fn error(&self, column1: &Column, column2: &Column) -> f64 {
+    fn error(&self, column1: &CentredColumn, column2: &CentredColumn) -> f64 {
         let sums = self.matrix.samples.len() as f64 + ROUNDINGS;
         sums * f64::EPSILON * column1.lengthening * column2.lengthening
     }
@@ -124,12 +124,12 @@ fn laid_out<V: blocks::Nonzero>(
     matrix: &SparseMatrix,
     threads: usize,
     make: impl Fn(&SparseMatrix, usize) -> List<V> + Sync,
-) -> (Vec<Column>, Blocks<V>) {
+) -> (Vec<CentredColumn>, SampleBlocks<V>) {
     let mut lists: Vec<Option<List<V>>> = Vec::new();
     lists.resize_with(matrix.genes.len(), || None);
     share(&mut lists, threads, |gene, list| *list = Some(make(matrix, gene)));
     let lists: Vec<List<V>> = lists.into_iter().flatten().collect();
-    let blocks = Blocks::new(matrix, &lists, threads);
+    let blocks = SampleBlocks::new(matrix, &lists, threads);
     (lists.into_iter().map(|list| list.column).collect(), blocks)
 }
 

@@ -4,18 +4,10 @@ use std::ops::Range;
 
 use cuesta_core::random::Stream;
 use cuesta_input::matrix::ExpressionMatrix;
-use cuesta_input::matrix::sparse::{NonzeroOrder, read, to_bytes};
 use proptest::prelude::*;
 
 use super::super::{Counts, Match, Prepared, PreparedGenes, Scratch, bands};
 use super::*;
-
-fn sparse_of(matrix: &ExpressionMatrix) -> SparseMatrix {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("m.sparse");
-    std::fs::write(&path, to_bytes(matrix, NonzeroOrder::Samples)).unwrap();
-    read(&path, u64::MAX).unwrap()
-}
 
 fn all(
     prepared: &PreparedGenes<'_>,
@@ -62,7 +54,7 @@ fn matrix(genes: usize, samples: usize, seed: u64) -> ExpressionMatrix {
 }
 
 fn check(dense: &ExpressionMatrix, params: &Params) {
-    let sparse = sparse_of(dense);
+    let sparse = SparseMatrix::of(dense);
     let genes = dense.genes.len();
     let right = PreparedGenes::Dense(Prepared::new(dense, params, 1).unwrap());
     let right = all(&right, bands(genes, 1));
