@@ -201,14 +201,14 @@ def test_chunks_of_any_size_give_the_same_file(
     assert sparse_file.write(matrix, tmp_path / "a.sparse", "m")
     assert matrix.nonzeros is not None
     with matrix.nonzeros.opened() as entries:
-        whole = list(sparse_file._parts(entries))
+        complete = list(sparse_file._parts(entries))
         monkeypatch.setattr(sparse_file, "CHUNK_ENTRIES", 37)
         parts = list(sparse_file._parts(entries))
-    assert len(whole) == 1
+    assert len(complete) == 1
     assert len(parts) > CELLS // 4
     for column in (0, 1):
         joined = np.concatenate([part[column] for part in parts])
-        assert (joined == whole[0][column]).all()
+        assert (joined == complete[0][column]).all()
 
 
 def test_a_damaged_file_never_has_an_answer(tmp_path: Path) -> None:
@@ -239,6 +239,6 @@ def test_the_tool_for_objects_reads_sparse_ones() -> None:
     sparse, dense = annotated(csr_matrix(values)), annotated(values)
     for data in (sparse, dense):
         cuesta.tl.correlate(data, method="spearman", min_abs_score=0.1, progress=False)
-    found = [data.varp["correlations"].tocsr() for data in (sparse, dense)]
-    assert found[0].nnz
-    assert (found[0] != found[1]).nnz == 0
+    scores = [data.varp["correlations"].tocsr() for data in (sparse, dense)]
+    assert scores[0].nnz
+    assert (scores[0] != scores[1]).nnz == 0

@@ -18,7 +18,7 @@ from harness.size import Size
 from peers import assemblers, whole_process
 
 DENSE = "dense numpy"
-MIN_ABS_SCORE = 0.25
+MIN_ABS_SCORE = 0.15
 MEMORY_BYTES = 3 << 30
 TOLERANCE_MICRO = 1
 """In millionths: sums of ranks round."""
@@ -38,7 +38,7 @@ def case(size: Size) -> Case:
     )
     return Case(
         name=f"{shape.cells} cells x {shape.genes} genes, {100 * density:.0f} % not zero, spearman",
-        contestants=(ours.command(job, _ours), dense(path)),
+        contestants=(ours.command(job, _of_text), dense(path)),
         bars=(
             Ratio(
                 ours=ours.COMMAND, peer=DENSE, at_least=5.0, text="5x dense NumPy, whole processes"
@@ -66,7 +66,7 @@ def dense(path: Path) -> Contestant:
         name=DENSE,
         how="python whole_process.py spearman: rankdata of each gene, ranks @ ranks.T in doubles",
         work=work,
-        answer=_theirs,
+        answer=_of_arrays,
         repeats_max=3,
     )
 
@@ -84,12 +84,12 @@ def same_pairs(answer: Answer, other: Answer) -> str | None:
     return None
 
 
-def _ours(folder: Path) -> Answer:
+def _of_text(folder: Path) -> Answer:
     fields = (line.split(b"\t", 10) for line in lines_of(folder / "pairs.txt"))
     return _answer({(int(row[0]), int(row[1])): round(float(row[9]) * 1e6) for row in fields})
 
 
-def _theirs(folder: Path) -> Answer:
+def _of_arrays(folder: Path) -> Answer:
     rows = np.load(folder / "pairs.npy").tolist()
     return _answer({(int(row[0]), int(row[1])): int(row[2]) for row in rows})
 

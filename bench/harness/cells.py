@@ -12,10 +12,10 @@ import numpy as np
 MODULES = 50
 CELLS_AT_ONCE = 1000
 LOG_MEAN, LOG_DEVIATION = -3.8, 1.0
-"""Of the mean count of a gene: about a twentieth of all values are not zero."""
+"""Logarithm of the mean count of a gene, and its deviation: some 5 % of the values are not zero."""
 
 FACTOR_DEVIATION = 0.9
-"""Of the logarithm of the factor that a cell has for the genes of a module."""
+"""Deviation of the logarithm of the factor that a cell has for the genes of a module."""
 
 
 @dataclass(frozen=True, kw_only=True)
