@@ -81,8 +81,12 @@ def layered(values: Any) -> anndata.AnnData:
 
 def shuffled(values: Any) -> anndata.AnnData:
     """Make an object whose indices are not in order, with explicit zeros."""
-    sparse = csr_matrix(values)
-    indices, data = sparse.indices.copy(), sparse.data.copy()
+    marked = values.copy()
+    marked[::7, ::5] += 100
+    sparse = csr_matrix(marked)
+    indices, data = sparse.indices.copy(), np.where(sparse.data < 100, 0, 100)
+    data = sparse.data - data
+    assert (data == 0).any()
     for start, end in zip(sparse.indptr, sparse.indptr[1:], strict=False):
         indices[start:end], data[start:end] = indices[start:end][::-1], data[start:end][::-1]
     matrix = csr_matrix((data, indices, sparse.indptr), shape=sparse.shape)

@@ -159,7 +159,8 @@ def _parts(entries: Entries) -> Iterator[tuple[Any, Any, Any]]:
         end_line = int(np.searchsorted(starts, first + CHUNK_ENTRIES, side="right")) - 1
         end_line = min(last, max(line + 1, end_line))
         end = int(starts[end_line])
-        places = np.asarray(entries.places[first:end])
+        # Differences of unsigned numbers would never be negative.
+        places = np.asarray(entries.places[first:end]).astype(np.int64)
         values = np.asarray(entries.values[first:end])
         counts = np.diff(starts[line : end_line + 1])
         lines = np.repeat(np.arange(end_line - line, dtype=np.int32), counts)

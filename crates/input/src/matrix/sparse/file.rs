@@ -14,6 +14,8 @@ use super::{SparseMatrix, size_bytes_of};
 use crate::storage::Input;
 
 const OPERATION: &str = "input.sparse";
+/// Largest number of entries: places of nonzeros have 32 bits.
+const ENTRIES_MAX: u64 = u32::MAX as u64;
 
 /// Whether a file begins as one of a sparse matrix; not if it cannot be read.
 pub fn is_sparse(path: &Path) -> bool {
@@ -177,6 +179,14 @@ impl Reader<'_> {
         let names = header.genes.checked_add(header.samples);
         if names.is_none_or(|names| names > header.names_bytes / 2) {
             return Err(self.damaged("it has fewer names than genes and samples"));
+        }
+        if header.entries > ENTRIES_MAX {
+            let text = format!(
+                "{} has {} entries, at most {ENTRIES_MAX} can be; leave out genes or samples",
+                self.path.display(),
+                header.entries
+            );
+            return Err(Error::input(OPERATION, text));
         }
         if header.genes == 0 || header.samples == 0 || header.samples > u64::from(u32::MAX) {
             return Err(self.damaged("it has no genes, or no samples, or too many"));

@@ -88,8 +88,8 @@ impl<'a> SparsePrepared<'a> {
     /// itself and without genes whose nonzeros are nearly equal.
     pub fn size_bytes(matrix: &SparseMatrix) -> u64 {
         let blocks = matrix.samples.len().div_ceil(blocks::BLOCK) as u64;
-        // Values once more in their blocks, with the places there.
-        matrix.genes.len() as u64 * (8 * blocks + 128) + 18 * matrix.nonzeros() as u64
+        // Values once more in their blocks, with the places there; the verification takes six more.
+        matrix.genes.len() as u64 * (8 * blocks + 128) + 24 * matrix.nonzeros() as u64
     }
 
     /// Bound on the error of the product of two columns of norm 1, and of that of their dense rows.
