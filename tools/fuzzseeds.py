@@ -56,6 +56,7 @@ def seeds() -> Mapping[str, Sequence[bytes]]:
         ),
         "peer_frames": _peer_frames(),
         "points": (b"\x00# x y\n1,2\n3;4e-1\n", b"\x011 2 3\r\n-4\t5 nan\r\n\n7 8 inf"),
+        "sparse_matrix": tuple(_sparse_matrix(order, width) for order in (0, 1) for width in "fd"),
         "reads": (
             b"\x09" + FASTQ,
             b"\x05" + FASTA,
@@ -106,6 +107,13 @@ def _mutate(content: bytearray, draw: random.Random, inputs: Sequence[bytes]) ->
             content[start:start] = draw.choice(SIGNS)
         case _:
             content[start:] = other[draw.randrange(len(other)) :]
+
+
+def _sparse_matrix(order: int, width: str) -> bytes:
+    """Write a sparse matrix of two genes and two samples, without its checksum."""
+    names, values = b"a\nb\ns\nt\n", [1.5, -2.0, 3.0]
+    head = struct.pack("<8s4I4Q", b"CUESTASP", 1, order, struct.calcsize(width), 0, 2, 2, 3, 8)
+    return head + names + struct.pack(f"<3Q3I3{width}", 0, 2, 3, 0, 1, 1, *values)
 
 
 def npy(descr: str, shape: str, size_bytes: int) -> bytes:

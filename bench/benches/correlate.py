@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benches import ours
+from benches import ours, single_cells
 from cuesta.data.obtain import cache_folder, obtain
 from cuesta.data.registry import dataset
 from harness import native
@@ -38,9 +38,10 @@ class Correlation:
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """Real tumours, then a synthetic matrix of the paper's number of samples."""
+    """Real tumours, a synthetic matrix of the paper's number of samples, and single cells."""
     for correlation in inputs(size):
         yield case(correlation, size.pick(512, 4096))
+    yield single_cells.case(size)
 
 
 def inputs(size: Size) -> Iterator[Correlation]:

@@ -11,11 +11,13 @@
 
 mod blocks;
 mod decimal;
+mod forms;
 mod gathering;
 mod genes;
 mod layout;
 mod present;
 mod room;
+pub mod sparse;
 mod summaries;
 mod table;
 
@@ -26,6 +28,7 @@ use std::thread;
 use cuesta_core::Result;
 
 use blocks::{TextBlock, TextBlocks};
+pub use forms::GeneMatrix;
 use gathering::Gathering;
 pub use genes::GeneFilter;
 pub(crate) use layout::LineLayout;
@@ -129,7 +132,25 @@ impl Options {
 /// that are empty, doubled or not UTF-8, values that are not finite numbers, a file without genes
 /// or samples, and a matrix beyond the memory limit.
 pub fn read(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
+    if sparse::is_sparse(path) {
+        return read_sparse(path, options);
+    }
     read_text(path, options).map_err(|error| unpack::damage_or(path, error))
+}
+
+/// Reads the file of a sparse matrix, with all its zeros.
+fn read_sparse(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
+    let sparse = sparse::read(path, options.memory_bytes)?;
+    let name = path.display().to_string();
+    let room = Room::new(&name, options.memory_bytes, Box::new(|| 1.0));
+    let values_bytes = 8 * (sparse.genes.len() as u64).saturating_mul(sparse.samples.len() as u64);
+    room.take(sparse.size_bytes().saturating_add(values_bytes))?;
+    let mut matrix = sparse.into_dense();
+    if options.transpose {
+        room.take(values_bytes)?;
+        matrix.turn();
+    }
+    Ok(matrix)
 }
 
 fn read_text(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
@@ -171,6 +192,9 @@ fn read_text(path: &Path, options: &Options) -> Result<ExpressionMatrix> {
 /// # Errors
 /// As [`recognise`].
 pub fn describe(path: &Path, options: &Options, transpose: bool) -> Result<Vec<String>> {
+    if sparse::is_sparse(path) {
+        return sparse::describe(path).map(|sentence| vec![sentence]);
+    }
     let (form, rows) = recognise(path, options)?;
     let name = path.display();
     let mut sentences = vec![format!("{name}: {}", wording::matrix(&form, rows, transpose))];

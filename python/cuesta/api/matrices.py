@@ -1,15 +1,17 @@
-"""Inputs of a call that are matrices in memory: they become text in a temporary folder."""
+"""Inputs of a call that are matrices in memory: they become files in a temporary folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from cuesta.api.temporary import TemporaryFolder
 from cuesta.errors import InputError
 from cuesta.workloads import Workload
+from cuesta.workloads.matrix import sparse_file
 from cuesta.workloads.matrix.memory import is_matrix, matrix_in_memory
-from cuesta.workloads.matrix.table import write
+from cuesta.workloads.matrix.table import Matrix, write
 
 
 def with_files(
@@ -35,7 +37,17 @@ def with_files(
         matrix = matrix_in_memory(value, None if layer is None else str(layer))
         # Its name is that of the input in the record.
         path = folder.path / f"{type(value).__name__}-{layer or number}.tsv"
-        write(matrix, path, f"the {type(value).__name__}")
-        files.append(path)
+        files.append(_written(workload, rest, matrix, path))
     layout = {"delimiter": "tab", "decimal": "point", "header": "present"}
     return tuple(files), {**rest, **layout}, folder
+
+
+def _written(workload: Workload, words: dict[str, Any], matrix: Matrix, text: Path) -> Path:
+    """Write a matrix without its zeros where the workload reads it so, else as `text`."""
+    source = f"the {text.name.partition('-')[0]}"
+    sparse = text.with_suffix(".sparse")
+    is_sparse = sparse_file.is_for(workload.name, words, matrix)
+    if is_sparse and sparse_file.write(matrix, sparse, source):
+        return sparse
+    write(matrix, text, source)
+    return text

@@ -6,7 +6,8 @@ use cuesta_core::scale::{exponent, scaled};
 use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::ExpressionMatrix;
+use super::sparse::SparseMatrix;
+use super::{ExpressionMatrix, GeneMatrix};
 use crate::table::shown_number;
 
 /// Filter of the genes of a matrix. In this order: genes by their mean, logarithms, genes by their
@@ -44,33 +45,123 @@ impl GeneFilter {
     /// `Input` in the name of `operation` if no gene passes, or a value has no logarithm.
     pub fn apply(
         &self,
-        mut matrix: ExpressionMatrix,
+        matrix: ExpressionMatrix,
         operation: &'static str,
     ) -> Result<ExpressionMatrix> {
+        self.pass(matrix, operation)
+    }
+
+    /// As [`GeneFilter::apply`], for a matrix in either form; the same genes pass.
+    ///
+    /// # Errors
+    /// As [`GeneFilter::apply`].
+    pub fn apply_to(&self, matrix: GeneMatrix, operation: &'static str) -> Result<GeneMatrix> {
+        match matrix {
+            GeneMatrix::Dense(matrix) => self.pass(matrix, operation).map(GeneMatrix::Dense),
+            GeneMatrix::Sparse(matrix) => self.pass(matrix, operation).map(GeneMatrix::Sparse),
+        }
+    }
+
+    fn pass<M: FilteredMatrix>(&self, mut matrix: M, operation: &'static str) -> Result<M> {
+        let mut row = Vec::new();
         if let Some(least) = self.min_mean {
-            let passes = |gene| Moments::new(matrix.row(gene)).mean >= least;
-            let passing: Vec<bool> = (0..matrix.genes.len()).map(passes).collect();
-            matrix = matrix.restricted(&passing);
-            if matrix.genes.is_empty() {
+            let passes = |gene| Moments::new(matrix.values_of(gene, &mut row)).mean >= least;
+            let passing: Vec<bool> = (0..matrix.count()).map(passes).collect();
+            matrix = matrix.chosen(&passing);
+            if matrix.count() == 0 {
                 let least = shown_number(least);
                 let text = format!("no gene has a mean of {least}; give a smaller --min-mean");
                 return Err(Error::input(operation, text));
             }
         }
         if self.log2 {
-            take_logarithms(&mut matrix, operation)?;
+            if let Some((gene, sample, value)) = matrix.first_below_zero() {
+                let value = shown_number(value);
+                let text = format!(
+                    "gene {gene}, sample {sample}: {value} is negative, so the values are no \
+                     counts; leave --log2 out"
+                );
+                return Err(Error::input(operation, text));
+            }
+            // Of the crate `libm`, as all logarithms here: the same on each processor.
+            matrix.change(|value| libm::log2(value + 1.0));
         }
         if let Some(count) = self.top_variable {
-            let variance = |gene| Moments::new(matrix.row(gene)).variance;
-            let variances: Vec<Variance> = (0..matrix.genes.len()).map(variance).collect();
+            let variance = |gene| Moments::new(matrix.values_of(gene, &mut row)).variance;
+            let variances: Vec<Variance> = (0..matrix.count()).map(variance).collect();
             let mut ranked: Vec<usize> = (0..variances.len()).collect();
             // A stable sort: equal variances stay in the order of the genes.
             ranked.sort_by(|&a, &b| variances[b].compare(variances[a]));
             let mut passing = vec![false; variances.len()];
             ranked.iter().take(count as usize).for_each(|&gene| passing[gene] = true);
-            matrix = matrix.restricted(&passing);
+            matrix = matrix.chosen(&passing);
         }
         Ok(matrix)
+    }
+}
+
+/// Matrix whose genes are filtered.
+trait FilteredMatrix: Sized {
+    /// Number of genes.
+    fn count(&self) -> usize;
+    /// The values of a gene (0-based), one a sample; `buffer` may hold them.
+    fn values_of<'m>(&'m self, gene: usize, buffer: &'m mut Vec<f64>) -> &'m [f64];
+    /// Gene, sample and value of the first value below zero.
+    fn first_below_zero(&self) -> Option<(&str, &str, f64)>;
+    /// Replaces each value by `change` of it, which leaves 0 as it is.
+    fn change(&mut self, change: impl Fn(f64) -> f64);
+    /// The matrix of the chosen genes.
+    fn chosen(self, chosen: &[bool]) -> Self;
+}
+
+impl FilteredMatrix for ExpressionMatrix {
+    fn count(&self) -> usize {
+        self.genes.len()
+    }
+
+    fn values_of<'m>(&'m self, gene: usize, _: &'m mut Vec<f64>) -> &'m [f64] {
+        self.row(gene)
+    }
+
+    fn first_below_zero(&self) -> Option<(&str, &str, f64)> {
+        let width = self.samples.len();
+        let place = self.values.iter().position(|value| *value < 0.0)?;
+        Some((&self.genes[place / width], &self.samples[place % width], self.values[place]))
+    }
+
+    fn change(&mut self, change: impl Fn(f64) -> f64) {
+        self.values.iter_mut().for_each(|value| *value = change(*value));
+    }
+
+    fn chosen(self, chosen: &[bool]) -> Self {
+        self.restricted(chosen)
+    }
+}
+
+impl FilteredMatrix for SparseMatrix {
+    fn count(&self) -> usize {
+        self.genes.len()
+    }
+
+    fn values_of<'m>(&'m self, gene: usize, buffer: &'m mut Vec<f64>) -> &'m [f64] {
+        buffer.resize(self.samples.len(), 0.0);
+        self.fill(gene, buffer);
+        buffer
+    }
+
+    fn first_below_zero(&self) -> Option<(&str, &str, f64)> {
+        let (gene, sample) = self.first_negative()?;
+        let row = self.row(gene);
+        let place = row.samples.partition_point(|&place| (place as usize) < sample);
+        Some((&self.genes[gene], &self.samples[sample], row.values[place]))
+    }
+
+    fn change(&mut self, change: impl Fn(f64) -> f64) {
+        self.map(change);
+    }
+
+    fn chosen(self, chosen: &[bool]) -> Self {
+        self.restricted(chosen)
     }
 }
 
@@ -131,22 +222,6 @@ impl Moments {
         let exponent = if fraction > 0.0 { exponent + 2 * scale } else { 0 };
         Self { mean: scaled(mean, scale), variance: Variance { exponent, fraction } }
     }
-}
-
-fn take_logarithms(matrix: &mut ExpressionMatrix, operation: &'static str) -> Result<()> {
-    let width = matrix.samples.len();
-    if let Some(place) = matrix.values.iter().position(|value| *value < 0.0) {
-        let (gene, sample) = (&matrix.genes[place / width], &matrix.samples[place % width]);
-        let value = shown_number(matrix.values[place]);
-        let text = format!(
-            "gene {gene}, sample {sample}: {value} is negative, so the values are no counts; \
-             leave --log2 out"
-        );
-        return Err(Error::input(operation, text));
-    }
-    // Of the crate `libm`, as all logarithms here: the same on each processor.
-    matrix.values.iter_mut().for_each(|value| *value = libm::log2(*value + 1.0));
-    Ok(())
 }
 
 #[cfg(test)]

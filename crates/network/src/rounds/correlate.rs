@@ -19,7 +19,7 @@ use super::pieces::{self, JoinPieces};
 use crate::kernel::correlate::{Counts, StrongestPairs, bands};
 use crate::params::{CorrelateParams, Format};
 use crate::run::correlate::{
-    estimate, folder_bytes, pairs_in, pairs_options, parse, report, strongest, write_genes,
+    estimate, flops, folder_bytes, pairs_in, pairs_options, parse, report, strongest, write_genes,
     write_piece, write_rows,
 };
 use crate::run::load::PAIRS_FOLDER;
@@ -36,12 +36,13 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
         let (output, mut response) = (&request.output, Response::default());
         let context = Context::new(&request, rounds.progress());
         let matrix = parse(&context, &params, &mut response)?;
-        let shape = (matrix.genes.len(), matrix.samples.len());
+        let shape = (matrix.genes().len(), matrix.samples().len());
+        let work = (pairs_of(shape.0 as u32), flops(&matrix));
         estimate::check_space(output, &matrix, &params)?;
         let count = resources.tasks.unwrap_or(resources.slots);
         if params.top.is_some() {
             let _lease = strongest::reserve(&context, &params, shape.0)?;
-            let plan = plan(FindStrongest, row_ranges(shape.0, count), shape);
+            let plan = plan(FindStrongest, row_ranges(shape.0, count), work);
             let (counts, strongest) = rounds.combined(plan, &mut response)?.unwrap_or_default();
             let pairs = strongest.into_pairs();
             let bytes = timed(&mut response, "write", || {
@@ -58,7 +59,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
                 drop(matrix);
                 let rows = row_ranges(shape.0, count);
                 let tasks = rows.len();
-                let counts = rounds.run(plan(WriteText, rows, shape), &mut response)?;
+                let counts = rounds.run(plan(WriteText, rows, work), &mut response)?;
                 let bytes = timed(&mut response, "write", || {
                     let bytes = parts::join(output, tasks, &output.join(PAIRS_FILE))?;
                     Ok((bytes, bytes, 0))
@@ -70,7 +71,7 @@ pub fn lead(request: &Request, resources: Resources) -> Result<Box<dyn Leader>> 
                 let pieced = PiecedMatrix::create(&place, pairs_options(&context, &matrix))?;
                 drop(matrix);
                 let ranks = chunk_ranges(pairs_of(shape.0 as u32), count);
-                let plan = plan(WritePieces(pieced.maker()), ranks, shape);
+                let plan = plan(WritePieces(pieced.maker()), ranks, work);
                 let (counts, pieces) = rounds.run(plan, &mut response)?.into_iter().unzip();
                 pieces::join(rounds, (pieced, pieces), resources, &mut response)?;
                 (counts, folder_bytes(&place))
@@ -100,13 +101,12 @@ fn params(request: &Request) -> Result<CorrelateParams> {
 fn plan<O: Operation>(
     operation: O,
     inputs: Vec<O::Input>,
-    (genes, samples): (usize, usize),
+    (pairs, flops): (u64, u64),
 ) -> RoundPlan<O> {
-    let pairs = pairs_of(genes as u32);
     RoundPlan {
         phase: PHASE.to_owned(),
         rows: pairs,
-        flops: 2 * samples as u64 * pairs,
+        flops,
         ceiling: Some("gemm_f32_flops_per_s"),
         ..RoundPlan::new(operation, inputs)
     }

@@ -2,23 +2,23 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use cuesta_core::Result;
 use cuesta_core::fingerprint::Key;
 use cuesta_core::fixed::Micro;
 use cuesta_core::job::{Context, Verdict, VerificationLevel};
 use cuesta_input::generate::clusters::pairs_of;
-use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::matrix::GeneMatrix;
 use cuesta_input::names::GENES_FILE;
 use cuesta_input::pair_matrix::{MaskKind, Need, PairMatrix, pack_flags, rank_of};
 use cuesta_input::row::Row;
-use cuesta_runtime::parallel::{self, lock};
+use cuesta_runtime::parallel;
 
 use super::columns::{ColumnForm, dot};
 use super::cut::WeakestPair;
+use super::gene_columns::{GeneColumns, Products};
 use super::load::audited;
-use super::products::{BLOCK, Rows};
+use super::products::BLOCK;
 use super::rows::{RowScan, announce};
 use super::scan::{RowSummary, rows_of_answer};
 use super::significance::{TestedCounts, TestedTable};
@@ -36,8 +36,6 @@ const METHOD: &str = "every pair of genes computed again, tile by tile, in doubl
                       rows and those of the answer have the same keyed fingerprints";
 /// Bytes of a row of the answer in memory.
 const ROW_BYTES: u64 = 32;
-/// Genes that a thread prepares at a time.
-const READY_GENES: usize = 64;
 
 /// Verifies `correlate`. The score of a row is right if it is the recomputed score, rounded; a row
 /// is missing if the recomputed score is at or above the threshold. Two different multisets of n
@@ -115,13 +113,9 @@ fn min_samples_of(params: &CorrelateParams, samples: usize) -> usize {
 }
 
 /// Adds the verdict on the table of names.
-fn with_table(
-    context: &Context<'_>,
-    matrix: &ExpressionMatrix,
-    mut verdict: Verdict,
-) -> Result<Verdict> {
+fn with_table(context: &Context<'_>, matrix: &GeneMatrix, mut verdict: Verdict) -> Result<Verdict> {
     let path = context.request.output.join(GENES_FILE);
-    let names = matrix.genes.iter().map(String::as_str);
+    let names = matrix.genes().iter().map(String::as_str);
     if let Err(wrong) = judge(&path, names::table(&path, names))? {
         verdict.require(false, &wrong);
     }
@@ -139,16 +133,17 @@ fn rows_of_text(
 }
 
 /// Whether a pair matrix has the genes, samples and missing values of the matrix.
-fn describes(pairs: &PairMatrix, matrix: &ExpressionMatrix) -> Result<bool> {
+fn describes(pairs: &PairMatrix, matrix: &GeneMatrix) -> Result<bool> {
     let header = pairs.header();
-    let missing = (0..matrix.genes.len()).flat_map(|gene| {
-        let flags: Vec<bool> = matrix.row(gene).iter().map(|value| value.is_nan()).collect();
-        pack_flags(&flags)
+    let none = vec![false; matrix.samples().len()];
+    let missing = (0..matrix.genes().len()).flat_map(|gene| {
+        let flags = matrix.missing(gene);
+        pack_flags(if flags.is_empty() { &none } else { &flags })
     });
     Ok(header.masks == MaskKind::Genes
         && header.score_names.is_empty()
-        && pairs.gene_names()? == matrix.genes
-        && pairs.sample_names()? == matrix.samples
+        && pairs.gene_names()? == matrix.genes()
+        && pairs.sample_names()? == matrix.samples()
         && missing.eq(pairs.gene_missing().iter().copied()))
 }
 
@@ -191,55 +186,30 @@ struct Task<'a, 'b> {
 
 /// Matrix prepared for the plain method.
 struct Plain<'a> {
-    matrix: &'a ExpressionMatrix,
+    matrix: &'a GeneMatrix,
     masks: Mask,
     form: ColumnForm,
     min_samples: usize,
     cut: WeakestPair,
-    /// Centred and scaled values of the genes that vary and have no missing values; zeros for all
-    /// further genes.
-    units: Rows,
-    /// Whether each gene has such values.
+    columns: GeneColumns,
+    /// Whether each gene varies and has no missing values.
     is_unit: Vec<bool>,
 }
 
 impl<'a> Plain<'a> {
     fn new(
-        matrix: &'a ExpressionMatrix,
+        matrix: &'a GeneMatrix,
         (params, cut): (&CorrelateParams, WeakestPair),
         threads: usize,
     ) -> Result<Self> {
-        let form = ColumnForm::of(params);
-        let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
-        let mut units = Rows::zeros(genes, samples);
-        let mut is_unit = vec![false; genes];
-        let (parts, width) = units.parts(READY_GENES);
-        let parts = parts.zip(is_unit.chunks_mut(READY_GENES)).map(Mutex::new);
-        let parts: Vec<_> = parts.collect();
-        let work = |_: &mut (), part: usize| {
-            let (rows, are_units) = &mut *lock(&parts[part]);
-            let ready = rows.chunks_mut(width).zip(are_units.iter_mut());
-            for (gene, (row, is_unit)) in (part * READY_GENES..).zip(ready) {
-                let values = matrix.row(gene);
-                if values.iter().any(|value| value.is_nan()) {
-                    continue;
-                }
-                if let Some(column) = form.column(values) {
-                    row[..samples].copy_from_slice(&column);
-                    *is_unit = true;
-                }
-            }
-            Ok(())
-        };
-        parallel::run(threads, parts.len(), || (), work, |_| {})?;
-        drop(parts);
+        let (columns, is_unit) = GeneColumns::of(matrix, params, threads)?;
         Ok(Self {
             matrix,
             masks: Mask::of(matrix),
-            form,
-            min_samples: min_samples_of(params, samples),
+            form: ColumnForm::of(params),
+            min_samples: min_samples_of(params, matrix.samples().len()),
             cut,
-            units,
+            columns,
             is_unit,
         })
     }
@@ -251,10 +221,10 @@ impl<'a> Plain<'a> {
         task: Task<'_, '_>,
         (answer, count): (&[PathBuf; 1], u64),
     ) -> Result<RowSummary> {
-        let genes = self.matrix.genes.len() as u64;
+        let genes = self.matrix.genes().len() as u64;
         let memory_bytes = (task.context.budget.limit_bytes() / 4).max(1);
         let passes = (count * ROW_BYTES).div_ceil(memory_bytes).max(1);
-        task.context.progress.expect(self.matrix.samples.len() as u64 * pairs_of(genes as u32));
+        task.context.progress.expect(self.matrix.samples().len() as u64 * pairs_of(genes as u32));
         let mut expected = RowSummary::default();
         for pass in 0..passes {
             let genes = genes * pass / passes..genes * (pass + 1) / passes;
@@ -266,7 +236,7 @@ impl<'a> Plain<'a> {
 
     /// Returns the rows that the answer must have for the first genes (from 0) in `genes`.
     fn rows(&self, task: &Task<'_, '_>, genes: Range<u64>) -> Result<RowSummary> {
-        let samples = self.matrix.samples.len() as u64;
+        let samples = self.matrix.samples().len() as u64;
         let is_sampled = |&gene: &usize| task.sampled.sampled_gene(gene as u32 + 1);
         let mut sampled: Vec<usize> =
             (genes.start as usize..genes.end as usize).filter(is_sampled).collect();
@@ -274,11 +244,11 @@ impl<'a> Plain<'a> {
         sampled.reverse();
         let blocks: Vec<&[usize]> = sampled.chunks(BLOCK).collect();
         let pairs = |genes: &[usize]| genes.iter().map(|&gene| gene as u64).sum::<u64>();
-        let work = |(summary, products): &mut (RowSummary, Vec<f64>), number: usize| {
+        let work = |(summary, products): &mut (RowSummary, Products), number: usize| {
             self.rows_of_genes(blocks[number], task, (summary, products))?;
             task.context.progress.advance(samples * pairs(blocks[number]))
         };
-        let make = || (RowSummary::default(), vec![0.0; BLOCK * BLOCK]);
+        let make = || (RowSummary::default(), Products::default());
         let threads = task.context.request.threads;
         let parts = parallel::run(threads, blocks.len(), make, work, |_| {})?;
         let all = (genes.start..genes.end).sum::<u64>();
@@ -294,9 +264,9 @@ impl<'a> Plain<'a> {
         &self,
         genes: &[usize],
         task: &Task<'_, '_>,
-        (summary, products): (&mut RowSummary, &mut [f64]),
+        (summary, products): (&mut RowSummary, &mut Products),
     ) -> Result<()> {
-        let mut symbols = vec![b'1'; self.matrix.samples.len()];
+        let mut symbols = vec![b'1'; self.matrix.samples().len()];
         let before = |rank| task.answer_rows.partition_point(|&(row_rank, _)| row_rank < rank);
         // Rows of the answer for the pairs of each gene.
         let mut answer_rows: Vec<&[(u64, Micro)]> = genes
@@ -305,16 +275,19 @@ impl<'a> Plain<'a> {
                 &task.answer_rows[before(pairs_of(gene as u32))..before(pairs_of(gene as u32 + 1))]
             })
             .collect();
-        let is_enough = self.matrix.samples.len() >= self.min_samples;
+        let is_enough = self.matrix.samples().len() >= self.min_samples;
         let mut scores = Vec::new();
         let is_any = is_enough && genes.iter().any(|&gene| self.is_unit[gene]);
+        if is_any {
+            self.columns.begin(genes, products);
+        }
         for first in (0..genes.first().copied().unwrap_or(0)).step_by(BLOCK) {
             let second_genes = first..genes[0].min(first + BLOCK);
             if is_any && self.is_unit[second_genes.clone()].contains(&true) {
-                self.units.products(genes, second_genes.clone(), products);
+                self.columns.multiply(genes, second_genes.clone(), products);
             }
             for ((&gene, answer_rows), products) in
-                genes.iter().zip(&mut answer_rows).zip(products.chunks(BLOCK))
+                genes.iter().zip(&mut answer_rows).zip(products.block.chunks(BLOCK))
             {
                 let pairs = (second_genes.start..second_genes.end.min(gene)).zip(products);
                 for (second_gene, &product) in pairs {
@@ -353,7 +326,7 @@ impl<'a> Plain<'a> {
     #[inline(always)]
     fn score(&self, (gene1, gene2): (usize, usize), product: f64) -> Option<(f64, u32)> {
         if self.is_unit[gene1] && self.is_unit[gene2] {
-            let samples = self.matrix.samples.len();
+            let samples = self.matrix.samples().len();
             return (samples >= self.min_samples).then_some((product, samples as u32));
         }
         let complete = |gene: usize| self.masks.is_complete(gene);
@@ -364,7 +337,7 @@ impl<'a> Plain<'a> {
     #[inline(never)]
     fn partial_score(&self, gene1: usize, gene2: usize) -> Option<(f64, u32)> {
         let (a, b) = (self.matrix.row(gene1), self.matrix.row(gene2));
-        let common = a.iter().zip(b).filter(|(a, b)| !a.is_nan() && !b.is_nan());
+        let common = a.iter().zip(b.iter()).filter(|(a, b)| !a.is_nan() && !b.is_nan());
         let (a, b): (Vec<f64>, Vec<f64>) = common.unzip();
         if a.len() < self.min_samples {
             return None;

@@ -17,7 +17,7 @@ use cuesta_core::fingerprint::Key;
 use cuesta_core::fixed::Micro;
 use cuesta_core::job::{Context, Verdict};
 use cuesta_core::{Error, Result};
-use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::matrix::GeneMatrix;
 use cuesta_input::pair_matrix::rank_of;
 use cuesta_runtime::parallel::{self, lock};
 
@@ -155,7 +155,7 @@ pub struct TestedTable<'a> {
     /// Path of the table.
     pub path: &'a Path,
     /// Matrix of the answer.
-    pub matrix: &'a ExpressionMatrix,
+    pub matrix: &'a GeneMatrix,
     /// Missing values of the matrix.
     pub masks: &'a Mask,
     /// Key of the fingerprints of the pairs.
@@ -247,7 +247,7 @@ impl TestedTable<'_> {
         let make = || RowWorker {
             summary: RowSummary::default(),
             digest: Digest::default(),
-            mask: vec![b'1'; self.matrix.samples.len()],
+            mask: vec![b'1'; self.matrix.samples().len()],
         };
         let (workers, parts) = table.each(make, |worker, ranks: &mut Option<[u64; 2]>, line| {
             let (pair, samples, values) = self.row(line)?;
@@ -306,12 +306,12 @@ impl TestedTable<'_> {
             return Err("has more than 8 fields".to_owned());
         }
         let genes = [integer(fields[0])?, integer(fields[1])?];
-        let count = self.matrix.genes.len() as u64;
+        let count = self.matrix.genes().len() as u64;
         if genes[1] == 0 || genes[1] >= genes[0] || genes[0] > count {
             return Err(format!("has gene pair {} {}", genes[0], genes[1]));
         }
         for (gene, name) in genes.iter().zip(&fields[2..4]) {
-            if self.matrix.genes[*gene as usize - 1].as_bytes() != *name {
+            if self.matrix.genes()[*gene as usize - 1].as_bytes() != *name {
                 return Err(format!("has another name of gene {gene}"));
             }
         }

@@ -11,3 +11,4 @@ mod golden;
 mod mutants;
 mod rounds;
 mod same_answer;
+mod sparse;

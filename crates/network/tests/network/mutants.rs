@@ -10,7 +10,10 @@ use cuesta_core::budget::Budget;
 use cuesta_core::job::Request;
 use cuesta_core::mutation::{RowFormat, mutant};
 use cuesta_core::progress::Progress;
+use cuesta_core::random::Stream;
 use cuesta_input::generate::matrix;
+use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::matrix::sparse::{NonzeroOrder, to_bytes};
 use cuesta_network::verify::verify;
 use serde_json::json;
 
@@ -191,6 +194,28 @@ fn no_wrong_correlations_pass() {
         check("correlate", &request(&workspace, &[&path], parameters), reorders);
     }
     let parameters = json!({ "p_values": true, "min_abs_score": 0.2, "min_samples": 3 });
+    check("correlate", &request(&workspace, &[&path], parameters), true);
+}
+
+#[test]
+fn no_wrong_correlations_of_a_sparse_matrix_pass() {
+    let workspace = Workspace::new();
+    let stream = Stream::new(6, 0);
+    let value = |index: u64| stream.below(index, 6).saturating_sub(3) as f64;
+    let matrix = ExpressionMatrix {
+        genes: (0..9).map(|gene| format!("g{gene}")).collect(),
+        samples: (0..40).map(|cell| format!("c{cell}")).collect(),
+        values: (0..9 * 40).map(value).collect(),
+        left_out: 0,
+    };
+    let path = workspace.write("m.sparse", to_bytes(&matrix, NonzeroOrder::Samples));
+    for (method, format, reorders) in
+        [("spearman", "text", true), ("spearman", "pairs", false), ("pearson", "text", true)]
+    {
+        let parameters = json!({ "method": method, "format": format, "min_abs_score": 0.05 });
+        check("correlate", &request(&workspace, &[&path], parameters), reorders);
+    }
+    let parameters = json!({ "method": "spearman", "p_values": true, "min_abs_score": 0.1 });
     check("correlate", &request(&workspace, &[&path], parameters), true);
 }
 

@@ -1,7 +1,8 @@
-"""Conversion of expression matrices that are not text to text in scratch, for the kernels.
+"""Conversion of expression matrices of other programs to files in scratch, for the kernels.
 
 AnnData (`h5ad`), 10x (`mtx`, `h5`), loom, Parquet and Feather are read by the libraries that define
-them, which are optional. The kernels read text, so every engine and the verifier have one reader.
+them, which are optional. The kernels read text, or the file of a sparse matrix where its zeros are
+not needed, so that all engines and the verifier have the same reader.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from cuesta.errors import InputError
 from cuesta.trial import Phase, Trial, is_remote
+from cuesta.workloads.matrix import sparse_file
 from cuesta.workloads.matrix.kinds import READERS, Question, kind_of
 from cuesta.workloads.matrix.table import Matrix, write
 
@@ -24,7 +26,7 @@ _GENES_FEW = 1000
 
 
 def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
-    """Return the trial with text in `scratch` for a matrix of another kind, unchanged without any.
+    """Return the trial with files in `scratch` for matrices of other kinds than text.
 
     A file that was converted into `scratch` before is not converted again. Errors: `InputError`
     for a file that cannot be read or has no such layer; `EngineMissing` without its library.
@@ -39,14 +41,26 @@ def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
         if kind is None:
             inputs.append(path)
             continue
-        made = made_file(scratch, number)
-        if not made.exists():
-            write(_read(trial, path, kind), made, path)
-        inputs.append(str(made))
+        inputs.append(str(_made(trial, scratch, number, kind)))
         size_bytes += _size_bytes(Path(path))
     phase = Phase(name="convert", seconds=time.perf_counter() - started, bytes=size_bytes)
     parameters = {**trial.parameters, **_OF_TEXT}
     return replace(trial, inputs=tuple(inputs), parameters=parameters), (phase,)
+
+
+def _made(trial: Trial, scratch: Path, number: int, kind: str) -> Path:
+    """Return the file of a matrix for the kernels, made unless it exists."""
+    text, sparse = made_file(scratch, number), made_file(scratch, number).with_suffix(".sparse")
+    made = next((file for file in (text, sparse) if file.exists()), None)
+    if made is not None:
+        return made
+    path = trial.inputs[number]
+    matrix = _read(trial, path, kind)
+    is_sparse = sparse_file.is_for(trial.workload, trial.parameters, matrix)
+    if is_sparse and sparse_file.write(matrix, sparse, path):
+        return sparse
+    write(matrix, text, path)
+    return text
 
 
 def sentences(trial: Trial) -> list[str] | None:
@@ -77,7 +91,7 @@ def _may_be_turned(matrix: Matrix) -> bool:
 
 
 def made_file(scratch: Path, number: int) -> Path:
-    """Return the place of the text that is made of an input."""
+    """Return the place of the text that is made of an input; a sparse matrix has another suffix."""
     return scratch / f"matrix-{number}.tsv"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cuesta.errors import InputError
+from cuesta.workloads.matrix import nonzeros
 from cuesta.workloads.matrix.table import Matrix, with_unique_genes
 
 if TYPE_CHECKING:
@@ -18,12 +20,15 @@ RAW = "raw"
 def matrix_of(data: Any, layer: str | None, source: str, kind: str = "AnnData") -> Matrix:
     """Return the matrix of X or of a layer. Errors: `InputError` where there is none."""
     values, variables = _chosen(data, layer, source)
+    if hasattr(values, "to_memory"):
+        values = values.to_memory()
     genes, remarks = with_unique_genes([str(name) for name in variables])
     part = "X" if layer is None else layer
     return Matrix(
         genes=genes,
         samples=[str(name) for name in data.obs_names],
         rows=rows_of_transposed(values),
+        nonzeros=nonzeros.of_transposed(values),
         kind=f"{kind}, {part}",
         remarks=remarks,
     )
@@ -49,15 +54,14 @@ def _chosen(data: Any, layer: str | None, source: str) -> tuple[Any, Any]:
 def rows_of_transposed(values: Any) -> Any:
     """Return a function of two numbers for dense columns of `values` as rows.
 
-    Sparse values are brought into the order of columns first; dense ones are copied by tiles.
+    Sparse values are brought into the order of columns at the first call; dense ones are copied by
+    tiles.
     """
-    if hasattr(values, "to_memory"):
-        values = values.to_memory()
     if hasattr(values, "tocsc"):
-        by_column = values.tocsc()
+        by_column = cache(values.tocsc)
 
         def sparse(start: int, end: int) -> NDArray[np.generic]:
-            dense: NDArray[np.generic] = by_column[:, start:end].toarray().T
+            dense: NDArray[np.generic] = by_column()[:, start:end].toarray().T
             return dense
 
         return sparse

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuesta.errors import InputError
+from cuesta.workloads.matrix import nonzeros, stored_entries
 from cuesta.workloads.matrix.annotated import matrix_of, rows_of_transposed
 from cuesta.workloads.matrix.market import expression_only
 from cuesta.workloads.matrix.needs import no_layers, require, unreadable
@@ -21,7 +22,10 @@ def read(path: str, layer: str | None) -> Matrix:
     try:
         with h5py.File(path, "r") as file:
             if "obs" in file and "var" in file:
-                return _annotated(path, layer)
+                stored = stored_entries.matrix_of(
+                    file, path, layer, lambda: _annotated(path, layer).rows
+                )
+                return stored or _annotated(path, layer)
             if "row_attrs" in file and "matrix" in file:
                 return _loom(file, path, layer)
             no_layers(path, "a file of 10x", layer)
@@ -71,7 +75,9 @@ def _version_3(group: Any) -> Matrix:
     kinds = _texts(features["feature_type"])
     chosen, remarks = expression_only(kinds)
     names = _texts(features["name"])
-    values = _sparse(group)[:, chosen]
+    values = _sparse(group)
+    if len(chosen) < len(kinds):
+        values = values[:, chosen]
     return _of_barcodes([names[place] for place in chosen], group, values, remarks)
 
 
@@ -85,6 +91,7 @@ def _of_barcodes(names: Sequence[str], group: Any, values: Any, remarks: tuple[s
         genes=genes,
         samples=_texts(group["barcodes"]),
         rows=rows_of_transposed(values),
+        nonzeros=nonzeros.of_transposed(values),
         kind="10x h5",
         remarks=(*remarks, *repeated),
     )

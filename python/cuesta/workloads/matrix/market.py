@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cuesta.errors import InputError
+from cuesta.workloads.matrix import nonzeros
 from cuesta.workloads.matrix.annotated import rows_of_transposed
 from cuesta.workloads.matrix.files import BARCODES, FEATURES, MATRIX, single
 from cuesta.workloads.matrix.needs import no_layers, require, unreadable
@@ -28,6 +30,8 @@ def read(path: str, layer: str | None) -> Matrix:
     except (OSError, ValueError, AttributeError) as error:
         raise unreadable(str(file), error) from None
     folder = place if place.is_dir() else place.parent
+    if not place.is_dir() and not any(single(folder, names) for names in (FEATURES, BARCODES)):
+        return _numbered(values)
     features = _table(folder, path, FEATURES)
     barcodes = [row[0] for row in _table(folder, path, BARCODES)]
     if values.shape != (len(features), len(barcodes)):
@@ -39,12 +43,27 @@ def read(path: str, layer: str | None) -> Matrix:
     chosen, remarks = expression_only([row[2] if len(row) > 2 else "" for row in features])
     names = [features[place][1 if len(features[place]) > 1 else 0] for place in chosen]
     genes, repeated = with_unique_genes(names)
+    values = (values if len(chosen) == len(features) else values[chosen]).T
     return Matrix(
         genes=genes,
         samples=barcodes,
-        rows=rows_of_transposed(values[chosen].T),
+        rows=rows_of_transposed(values),
+        nonzeros=nonzeros.of_transposed(values),
         kind="10x mtx",
         remarks=(*remarks, *repeated),
+    )
+
+
+def _numbered(values: Any) -> Matrix:
+    """Return the matrix of a file alone, whose rows and columns are numbered."""
+    genes, samples = values.shape
+    return Matrix(
+        genes=[f"gene{number}" for number in range(1, genes + 1)],
+        samples=[f"sample{number}" for number in range(1, samples + 1)],
+        rows=rows_of_transposed(values.T),
+        nonzeros=nonzeros.of_transposed(values.T),
+        kind="Matrix Market",
+        remarks=("no files name its rows and columns, so they are numbered; rows are genes",),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuesta.errors import InputError
+from cuesta.workloads.matrix import nonzeros
 from cuesta.workloads.matrix.annotated import matrix_of
 from cuesta.workloads.matrix.columnar import of_arrow
 from cuesta.workloads.matrix.table import Matrix, gene_names, with_unique_genes
@@ -94,5 +95,6 @@ def _of_array(array: Any, name: str) -> Matrix:
         genes=[f"gene{number}" for number in range(1, genes + 1)],
         samples=[f"sample{number}" for number in range(1, samples + 1)],
         rows=rows,
+        nonzeros=nonzeros.of_transposed(array.T) if is_sparse else None,
         kind="SciPy" if is_sparse else "NumPy",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cuesta import machine, removal
 from cuesta.errors import InputError
 from cuesta.units import format_bytes
+from cuesta.workloads.matrix.nonzeros import Nonzeros
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +41,8 @@ class Matrix:
         Description of the source, e.g. `h5ad`.
     remarks
         Sentences on choices that were made for the user.
+    nonzeros
+        Entries of a sparse matrix.
     """
 
     genes: Sequence[str]
@@ -47,6 +50,7 @@ class Matrix:
     rows: Callable[[int, int], NDArray[np.generic]]
     kind: str
     remarks: tuple[str, ...] = ()
+    nonzeros: Nonzeros | None = None
 
     def sentence(self) -> str:
         """Describe the matrix in words."""
@@ -117,7 +121,7 @@ def write(matrix: Matrix, path: Path, source: str) -> None:
     Errors: `InputError` for a full disk, an infinite value, or names that are no text; `source` is
     the name of the matrix in them.
     """
-    _check(matrix, source)
+    check_names(matrix, source)
     needed = len(matrix.genes) * len(matrix.samples) * _TEXT_BYTES_A_VALUE
     if needed > machine.free_bytes(path.parent):
         raise InputError(
@@ -136,7 +140,8 @@ def write(matrix: Matrix, path: Path, source: str) -> None:
     removal.put(partial, path)
 
 
-def _check(matrix: Matrix, source: str) -> None:
+def check_names(matrix: Matrix, source: str) -> None:
+    """Check that genes and samples have names. Errors: `InputError`."""
     if not matrix.genes or not matrix.samples:
         raise InputError(
             f"{source} has {len(matrix.genes)} genes and {len(matrix.samples)} samples; give a "

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::prepare::Prepared;
 use super::vector::TILE_ROWS;
-use super::{dense, masked};
+use super::{dense, masked, sparse};
 
 /// Maximum number of rows of a band.
 const ROWS_MAX: usize = 32 * TILE_ROWS;
@@ -54,16 +54,22 @@ pub struct Scratch {
     pub(super) selected: Vec<Vec<(u32, Micro)>>,
     pub(super) dense: dense::DenseWorkspace,
     pub(super) masked: masked::MaskedWorkspace,
+    pub(super) sparse: sparse::SparseWorkspace,
 }
 
 /// Divides the triangle into at least `count` bands of about equal work, in order.
 pub fn bands(genes: usize, count: usize) -> Vec<Range<usize>> {
+    bands_of(genes, count, TILE_ROWS)
+}
+
+/// As [`bands`], of a multiple of `step` rows each but the last one.
+pub(super) fn bands_of(genes: usize, count: usize, step: usize) -> Vec<Range<usize>> {
     let pairs = genes * genes / 2 / count.max(1);
     let mut bands = Vec::new();
     let mut start = 0;
     while start < genes {
-        let rows = (pairs / (start + ROWS_MAX / 2)).next_multiple_of(TILE_ROWS);
-        let end = genes.min(start + rows.clamp(TILE_ROWS, ROWS_MAX));
+        let rows = (pairs / (start + ROWS_MAX / 2)).next_multiple_of(step);
+        let end = genes.min(start + rows.clamp(step, ROWS_MAX));
         bands.push(start..end);
         start = end;
     }
@@ -82,23 +88,37 @@ pub fn band(
     out: &mut Vec<Match>,
 ) -> Counts {
     scratch.counts = count_complete(prepared, rows.clone());
-    scratch.selected.resize_with(rows.len().max(scratch.selected.len()), Vec::new);
+    scratch.make_room(&rows);
     dense::band(prepared, rows.clone(), scratch);
     masked::band(prepared, rows.clone(), scratch);
-    let before = out.len();
-    for (gene1, selected) in rows.zip(&mut scratch.selected) {
-        if !prepared.partial.is_empty() {
+    if !prepared.partial.is_empty() {
+        for selected in &mut scratch.selected {
             selected.sort_unstable_by_key(|(gene2, _)| *gene2);
         }
-        let gene1 = gene1 as u32 + 1;
-        out.extend(selected.drain(..).map(|(gene2, micro)| Match {
-            gene1,
-            gene2: gene2 + 1,
-            micro,
-        }));
     }
-    scratch.counts.selected = (out.len() - before) as u64;
-    scratch.counts
+    scratch.take_selected(rows, out)
+}
+
+impl Scratch {
+    /// Makes a place for the selected pairs of each row.
+    pub(super) fn make_room(&mut self, rows: &Range<usize>) {
+        self.selected.resize_with(rows.len().max(self.selected.len()), Vec::new);
+    }
+
+    /// Appends the selected pairs of `rows` to `out`; returns the counts with their number.
+    pub(super) fn take_selected(&mut self, rows: Range<usize>, out: &mut Vec<Match>) -> Counts {
+        let before = out.len();
+        for (gene1, selected) in rows.zip(&mut self.selected) {
+            let gene1 = gene1 as u32 + 1;
+            out.extend(selected.drain(..).map(|(gene2, micro)| Match {
+                gene1,
+                gene2: gene2 + 1,
+                micro,
+            }));
+        }
+        self.counts.selected = (out.len() - before) as u64;
+        self.counts
+    }
 }
 
 /// Counts all pairs of a band, and the pairs of complete genes that have no score.

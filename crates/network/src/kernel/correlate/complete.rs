@@ -153,12 +153,7 @@ impl<'a> Complete<'a> {
     /// Returns the score of two places in millionths, computed in double precision.
     #[cold]
     pub fn exact_score(&self, place1: usize, place2: usize) -> Micro {
-        let [one, other] = [place1, place2].map(|place| {
-            let mut row = Aligned::new(self.lanes * LANE);
-            fill_row(self.method, self.values(place), row.all_mut());
-            row
-        });
-        micro_of(self.score(place1, place2, self.isa.dot(one.pieces(), other.pieces())))
+        exact_score(self.method, self.isa, [self.values(place1), self.values(place2)])
     }
 
     fn values(&self, place: usize) -> &'a [f64] {
@@ -211,8 +206,25 @@ pub(super) fn micro_of(score: f64) -> Micro {
     (score * 1e6 + ROUNDER).to_bits() as Micro
 }
 
+/// Returns the score of two genes of these values in millionths, computed in double precision. No
+/// value may be missing, and those of either gene must not all be equal.
+#[cold]
+pub(super) fn exact_score(method: CorrelationMethod, isa: Isa, values: [&[f64]; 2]) -> Micro {
+    let mut squares = [1.0; 2];
+    let rows: [Aligned<f64>; 2] = std::array::from_fn(|gene| {
+        let mut row = Aligned::new(values[gene].len().next_multiple_of(LANE));
+        squares[gene] = fill_row(method, values[gene], row.all_mut());
+        row
+    });
+    let product = isa.dot(rows[0].pieces(), rows[1].pieces());
+    micro_of(match method {
+        CorrelationMethod::Spearman => coefficient(squares[0], product, squares[1]),
+        CorrelationMethod::Pearson | CorrelationMethod::Bicor { .. } => product.clamp(-1.0, 1.0),
+    })
+}
+
 /// Writes the row of a gene and returns its sum of squares.
-fn fill_row(method: CorrelationMethod, values: &[f64], row: &mut [f64]) -> f64 {
+pub(super) fn fill_row(method: CorrelationMethod, values: &[f64], row: &mut [f64]) -> f64 {
     let row = &mut row[..values.len()];
     match method {
         CorrelationMethod::Pearson => {
@@ -274,7 +286,7 @@ fn fill_unit_row(values: &[f64], row: &mut [f64]) {
 }
 
 /// Returns the sum over a row in eight partial sums.
-fn sum(row: &[f64], term: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn sum(row: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     let mut sums = [0.0; LANE];
     let (lanes, rest) = row.as_chunks::<LANE>();
     for lane in lanes {

@@ -14,6 +14,7 @@ mod aligned;
 mod band;
 mod complete;
 mod dense;
+mod forms;
 mod gaps;
 mod masked;
 mod params;
@@ -22,14 +23,17 @@ mod rank;
 mod reference;
 mod share;
 mod simd;
+mod sparse;
 mod strongest;
 mod vector;
 
 pub use band::{Counts, Match, Scratch, band, bands};
+pub use forms::PreparedGenes;
 pub use params::{CorrelationMethod, Params, SAMPLES_MAX};
 pub use prepare::Prepared;
 pub use reference::{reference, score};
 pub use simd::Isa;
+pub use sparse::SparsePrepared;
 pub use strongest::StrongestPairs;
 
 /// Returns the correlation from sums of squares and products; at most 1 in absolute value.

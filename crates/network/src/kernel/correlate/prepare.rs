@@ -50,10 +50,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<Self> {
         params.check()?;
         let samples = matrix.samples.len();
-        if samples > SAMPLES_MAX {
-            let text = format!("the matrix has {samples} samples, at most {SAMPLES_MAX} can be");
-            return Err(Error::input("correlate", text));
-        }
+        check_samples(samples)?;
         let mut kinds = vec![ValueTraits::default(); matrix.genes.len()];
         share(&mut kinds, threads, |gene, kind| *kind = kind_of(matrix.row(gene)));
         let chosen = |wanted: fn(&ValueTraits) -> bool| -> Vec<u32> {
@@ -98,6 +95,18 @@ impl<'a> Prepared<'a> {
     pub fn samples(&self) -> usize {
         self.matrix.samples.len()
     }
+}
+
+/// Refuses a matrix with more samples than sums of ranks are exact for.
+///
+/// # Errors
+/// `Input`.
+pub(super) fn check_samples(samples: usize) -> Result<()> {
+    if samples > SAMPLES_MAX {
+        let text = format!("the matrix has {samples} samples, at most {SAMPLES_MAX} can be");
+        return Err(Error::input("correlate", text));
+    }
+    Ok(())
 }
 
 fn kind_of(values: &[f64]) -> ValueTraits {

@@ -25,7 +25,7 @@ pub fn write(
     response: &mut Response,
 ) -> Result<()> {
     let matrix = read(context, params)?;
-    let (samples, genes) = (matrix.samples.len() as u64, matrix.genes.len() as u64);
+    let (samples, genes) = (matrix.samples().len() as u64, matrix.genes().len() as u64);
     let tested = timed(response, "test", || {
         let tested = TestedPairs::of(context, params, &matrix)?;
         let pairs = tested.counts.pairs();
@@ -36,10 +36,10 @@ pub fn write(
     }
     response.counts.insert("pairs_tested", tested.counts.pairs());
     timed(response, "write p-values", || {
-        let least = params.kernel(matrix.samples.len()).min_abs_micro();
+        let least = params.kernel(matrix.samples().len()).min_abs_micro();
         let q_values = tested.counts.q_values(least.unsigned_abs() as usize);
         let presence = Presence::of(&matrix);
-        let name_of = |gene: u32| matrix.genes.get(gene as usize - 1).ok_or_else(foreign);
+        let name_of = |gene: u32| matrix.genes().get(gene as usize - 1).ok_or_else(foreign);
         let append = |text: &mut Vec<u8>, _: u64, edge: Edge| {
             let names = [name_of(edge.gene1)?, name_of(edge.gene2)?];
             let common = presence.common(edge.gene1, edge.gene2) as usize;

@@ -6,14 +6,14 @@ use std::path::Path;
 use cuesta_core::Result;
 use cuesta_core::fixed::Micro;
 use cuesta_core::job::Context;
-use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::matrix::GeneMatrix;
 use cuesta_input::pair_matrix::{ABSENT, Writer};
 use cuesta_runtime::ordered::{OrderedFile, Turns};
 use cuesta_runtime::parallel;
 
 use super::mask::{Mask, row_of};
 use super::{folder_bytes, pairs_in, pairs_options, rank_of_row, strongest, write_genes};
-use crate::kernel::correlate::{Counts, Match, Prepared, Scratch, StrongestPairs, band};
+use crate::kernel::correlate::{Counts, Match, PreparedGenes, Scratch, StrongestPairs};
 use crate::params::{CorrelateParams, Format};
 use crate::run::load::PAIRS_FOLDER;
 use crate::run::scan::PAIRS_FILE;
@@ -27,7 +27,7 @@ type TakeBand<'a> = dyn Fn(u64, &[Micro], Option<&[u32]>) -> Result<()> + Sync +
 /// Pairs of some bands of rows, on their way to the answer.
 pub(super) struct PairJob<'a> {
     pub context: &'a Context<'a>,
-    pub matrix: &'a ExpressionMatrix,
+    pub matrix: &'a GeneMatrix,
     pub pairs: PairSource<'a>,
     pub bands: Vec<Range<usize>>,
 }
@@ -36,7 +36,7 @@ pub(super) struct PairJob<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum PairSource<'a> {
     /// All that reach the threshold.
-    Computed(&'a Prepared<'a>),
+    Computed(&'a PreparedGenes<'a>),
     /// A list, in the order of triangular rank.
     Listed(&'a [Match]),
 }
@@ -106,7 +106,7 @@ impl<'a> PairJob<'a> {
             let (scratch, matches) = (&mut worker.scratch, &mut worker.matches);
             match self.pairs {
                 PairSource::Computed(prepared) => {
-                    worker.counts += band(prepared, rows.clone(), scratch, matches);
+                    worker.counts += prepared.band(rows.clone(), scratch, matches);
                 }
                 PairSource::Listed(pairs) => {
                     matches.extend_from_slice(strongest::of_rows(pairs, &rows));
@@ -122,7 +122,7 @@ impl<'a> PairJob<'a> {
         let out = OrderedFile::create(path)?;
         let masks = Mask::of(self.matrix);
         let take = |worker: &mut Worker, task: usize| {
-            let mut symbols = vec![b'1'; self.matrix.samples.len()];
+            let mut symbols = vec![b'1'; self.matrix.samples().len()];
             for pair in &worker.matches {
                 let missing = masks.fill(pair, &mut symbols);
                 row_of(pair, missing, &symbols).append_kinc_v1(&mut worker.text);
@@ -170,7 +170,7 @@ impl<'a> PairJob<'a> {
         masks: &Mask,
     ) -> (Vec<Micro>, Option<Vec<u32>>) {
         let count = pairs_in(rows) as usize;
-        let samples = self.matrix.samples.len();
+        let samples = self.matrix.samples().len();
         let mut scores = vec![ABSENT; count];
         let mut common = masks.any().then(|| vec![samples as u32; count]);
         let mut symbols = vec![b'1'; samples];

@@ -1,6 +1,6 @@
 //! Samples that both genes of a pair have, and the row of a pair.
 
-use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::matrix::GeneMatrix;
 use cuesta_input::row::Row;
 
 use crate::kernel::correlate::Match;
@@ -12,12 +12,8 @@ pub struct Mask {
 
 impl Mask {
     /// Collects the missing samples of a matrix.
-    pub fn of(matrix: &ExpressionMatrix) -> Self {
-        let missing = (0..matrix.genes.len()).map(|gene| {
-            let flags: Vec<bool> = matrix.row(gene).iter().map(|value| value.is_nan()).collect();
-            if flags.contains(&true) { flags } else { Vec::new() }
-        });
-        Self { missing: missing.collect() }
+    pub fn of(matrix: &GeneMatrix) -> Self {
+        Self { missing: (0..matrix.genes().len()).map(|gene| matrix.missing(gene)).collect() }
     }
 
     /// Whether any gene has a missing sample.
@@ -54,11 +50,11 @@ pub struct Presence {
 
 impl Presence {
     /// Collects the present samples of a matrix.
-    pub fn of(matrix: &ExpressionMatrix) -> Self {
-        let samples = matrix.samples.len();
+    pub fn of(matrix: &GeneMatrix) -> Self {
+        let samples = matrix.samples().len();
         let mut words = Vec::new();
-        if matrix.values.iter().any(|value| value.is_nan()) {
-            for gene in 0..matrix.genes.len() {
+        if matrix.has_missing() {
+            for gene in 0..matrix.genes().len() {
                 let bit = |(place, value): (usize, &f64)| u64::from(!value.is_nan()) << place;
                 let word = |values: &[f64]| values.iter().enumerate().map(bit).sum::<u64>();
                 words.extend(matrix.row(gene).chunks(64).map(word));

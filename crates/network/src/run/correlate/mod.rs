@@ -15,7 +15,7 @@ use cuesta_core::fixed::Micro;
 use cuesta_core::job::{Context, Request, Response, parameters, timed};
 use cuesta_core::{Error, Result};
 use cuesta_input::generate::clusters::pairs_of;
-use cuesta_input::matrix::{self, ExpressionMatrix, GeneFilter};
+use cuesta_input::matrix::{self, GeneFilter, GeneMatrix};
 use cuesta_input::names::{GENES_FILE, write_table};
 use cuesta_input::pair_matrix::{
     Masks, MatrixPiece, PieceMaker, Walker, WriterOptions, pack_flags,
@@ -26,8 +26,8 @@ use job::{PairJob, PairSource};
 pub use mask::{Mask, Presence, row_of};
 pub use tested::TestedPairs;
 
-use crate::kernel::correlate::{Counts, Prepared, bands};
-use crate::params::CorrelateParams;
+use crate::kernel::correlate::{Counts, PreparedGenes};
+use crate::params::{CorrelateParams, Correlation};
 
 const OPERATION: &str = "correlate";
 
@@ -44,15 +44,15 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
     let params: CorrelateParams = context.parameters()?;
     let mut response = Response::default();
     let matrix = parse(context, &params, &mut response)?;
-    let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+    let (genes, samples) = (matrix.genes().len(), matrix.samples().len());
     params.check()?;
     estimate::check_space(&context.request.output, &matrix, &params)?;
     let _lease = context.budget.take(memory_bytes(&matrix), "the matrix made ready")?;
     let prepared = timed(&mut response, "prepare", || {
-        Ok((Prepared::new(&matrix, &params.kernel(samples), context.request.threads)?, 0, 0))
+        Ok((PreparedGenes::new(&matrix, &params.kernel(samples), context.request.threads)?, 0, 0))
     })?;
     let _strongest = strongest::reserve(context, &params, genes)?;
-    let bands = bands_in(context, genes)?;
+    let bands = bands_in(context, &matrix)?;
     let job = PairJob { context, matrix: &matrix, pairs: PairSource::Computed(&prepared), bands };
     let (counts, bytes) = timed(&mut response, "multiply", || {
         let (counts, bytes) = match params.strongest_count(genes) {
@@ -68,7 +68,7 @@ pub fn run(context: &Context<'_>) -> Result<Response> {
         Ok(((counts, bytes), bytes, counts.pairs))
     })?;
     if let Some(phase) = response.phases.last_mut() {
-        phase.flops = 2 * samples as u64 * counts.pairs;
+        phase.flops = flops(&matrix);
     }
     report((genes, samples), counts, bytes, &mut response);
     Ok(response)
@@ -99,19 +99,19 @@ pub fn parse(
     context: &Context<'_>,
     params: &CorrelateParams,
     response: &mut Response,
-) -> Result<ExpressionMatrix> {
+) -> Result<GeneMatrix> {
     let matrix = timed(response, "parse", || {
         let matrix = read_all(context, params)?;
         let bytes = std::fs::metadata(&context.request.inputs[0]).map_or(0, |file| file.len());
-        let rows = matrix.genes.len() as u64;
+        let rows = matrix.genes().len() as u64;
         Ok((matrix, bytes, rows))
     })?;
-    let genes_read = matrix.genes.len() as u64;
+    let genes_read = matrix.genes().len() as u64;
     let remarked =
-        [("summary_rows", matrix.left_out), ("repeated_samples", matrix.repeated_samples())];
+        [("summary_rows", matrix.left_out()), ("repeated_samples", matrix.repeated_samples())];
     response.counts.extend(remarked.into_iter().filter(|(_, count)| *count > 0));
-    let matrix = params.genes.apply(matrix, OPERATION)?;
-    let min_samples = params.min_samples_of(matrix.samples.len());
+    let matrix = params.genes.apply_to(matrix, OPERATION)?;
+    let min_samples = params.min_samples_of(matrix.samples().len());
     response.counts.insert("min_samples", min_samples as u64);
     if params.genes != GeneFilter::default() {
         response.counts.insert("genes_read", genes_read);
@@ -123,8 +123,8 @@ pub fn parse(
 ///
 /// # Errors
 /// `System`.
-pub fn write_genes(context: &Context<'_>, matrix: &ExpressionMatrix) -> Result<()> {
-    let genes = matrix.genes.iter().map(String::as_str);
+pub fn write_genes(context: &Context<'_>, matrix: &GeneMatrix) -> Result<()> {
+    let genes = matrix.genes().iter().map(String::as_str);
     write_table(&context.request.output.join(GENES_FILE), genes).map(|_| ())
 }
 
@@ -181,10 +181,10 @@ fn on_rows<T>(
 ) -> Result<T> {
     let matrix = &read(context, params)?;
     let _lease = context.budget.take(memory_bytes(matrix), "the matrix made ready")?;
-    let kernel = params.kernel(matrix.samples.len());
-    let prepared = &Prepared::new(matrix, &kernel, context.request.threads)?;
-    let _strongest = strongest::reserve(context, params, matrix.genes.len())?;
-    let bands = bands_in(context, matrix.genes.len())?;
+    let kernel = params.kernel(matrix.samples().len());
+    let prepared = &PreparedGenes::new(matrix, &kernel, context.request.threads)?;
+    let _strongest = strongest::reserve(context, params, matrix.genes().len())?;
+    let bands = bands_in(context, matrix)?;
     write(&PairJob { context, matrix, pairs: PairSource::Computed(prepared), bands })
 }
 
@@ -203,30 +203,55 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// `Input`, `System`.
-pub fn read(context: &Context<'_>, params: &CorrelateParams) -> Result<ExpressionMatrix> {
-    params.genes.apply(read_all(context, params)?, OPERATION)
+pub fn read(context: &Context<'_>, params: &CorrelateParams) -> Result<GeneMatrix> {
+    params.genes.apply_to(read_all(context, params)?, OPERATION)
 }
 
-fn read_all(context: &Context<'_>, params: &CorrelateParams) -> Result<ExpressionMatrix> {
+fn read_all(context: &Context<'_>, params: &CorrelateParams) -> Result<GeneMatrix> {
     let [path] = context.request.inputs.as_slice() else {
         let text = format!("takes one matrix, {} inputs given", context.request.inputs.len());
         return Err(Error::input(OPERATION, text));
     };
     let options = params.reading(context.request.threads, context.budget.limit_bytes());
-    matrix::read(path, &options)
+    let matrix = GeneMatrix::read(path, &options)?;
+    match params.method {
+        Correlation::Pearson | Correlation::Spearman => Ok(matrix),
+        Correlation::Bicor => {
+            let _values = context.budget.take(dense_bytes(&matrix), "the matrix with its zeros")?;
+            Ok(GeneMatrix::Dense(matrix.into_dense()))
+        }
+    }
 }
 
-fn memory_bytes(matrix: &ExpressionMatrix) -> u64 {
-    let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
-    8 * (genes * samples) as u64 + Prepared::size_bytes(genes, samples)
+/// Returns the floating-point operations that the products of all pairs of a matrix take: two for
+/// each sample, or for each nonzero of the second gene.
+pub fn flops(matrix: &GeneMatrix) -> u64 {
+    let genes = matrix.genes().len() as u64;
+    match matrix {
+        GeneMatrix::Dense(_) => 2 * matrix.samples().len() as u64 * pairs_of(genes as u32),
+        GeneMatrix::Sparse(sparse) => {
+            let nonzeros = |gene: u64| sparse.row(gene as usize).values.len() as u64;
+            2 * (0..genes).map(|gene| nonzeros(gene) * (genes - 1 - gene)).sum::<u64>()
+        }
+    }
+}
+
+fn memory_bytes(matrix: &GeneMatrix) -> u64 {
+    matrix.size_bytes() + PreparedGenes::size_bytes(matrix)
+}
+
+/// Memory of the values of a matrix with its zeros, in bytes, if it has not got them.
+fn dense_bytes(matrix: &GeneMatrix) -> u64 {
+    let GeneMatrix::Sparse(sparse) = matrix else { return 0 };
+    8 * (sparse.genes.len() as u64).saturating_mul(sparse.samples.len() as u64)
 }
 
 /// Chooses bands so small that the pairs of all threads fit into half of the free memory.
-fn bands_in(context: &Context<'_>, genes: usize) -> Result<Vec<Range<usize>>> {
+fn bands_in(context: &Context<'_>, matrix: &GeneMatrix) -> Result<Vec<Range<usize>>> {
     let threads = context.request.threads;
     let pairs_max = context.budget.free_bytes() / 2 / MATCH_BYTES / threads as u64;
-    let count = pairs_of(genes as u32) / pairs_max.max(1) + 1;
-    let bands = bands(genes, (count as usize).max(BANDS_PER_THREAD * threads));
+    let count = pairs_of(matrix.genes().len() as u32) / pairs_max.max(1) + 1;
+    let bands = PreparedGenes::bands(matrix, (count as usize).max(BANDS_PER_THREAD * threads));
     let largest = bands.iter().map(pairs_in).max().unwrap_or(0);
     if largest > pairs_max {
         let need = human(2 * MATCH_BYTES * threads as u64 * largest);
@@ -247,19 +272,20 @@ fn rank_of_row(row: usize) -> u64 {
 }
 
 /// Returns the options of the pair matrix of a matrix.
-pub fn pairs_options(context: &Context<'_>, matrix: &ExpressionMatrix) -> WriterOptions {
-    let (genes, samples) = (matrix.genes.len(), matrix.samples.len());
+pub fn pairs_options(context: &Context<'_>, matrix: &GeneMatrix) -> WriterOptions {
+    let (genes, samples) = (matrix.genes().len(), matrix.samples().len());
+    let none = vec![false; samples];
     let bits = (0..genes).flat_map(|gene| {
-        let flags: Vec<bool> = matrix.row(gene).iter().map(|v| v.is_nan()).collect();
-        pack_flags(&flags)
+        let flags = matrix.missing(gene);
+        pack_flags(if flags.is_empty() { &none } else { &flags })
     });
     WriterOptions {
         genes: genes as u32,
         samples: samples as u32,
         scores: 1,
         masks: Masks::Genes(bits.collect()),
-        gene_names: matrix.genes.clone(),
-        sample_names: matrix.samples.clone(),
+        gene_names: matrix.genes().to_vec(),
+        sample_names: matrix.samples().to_vec(),
         threads: context.request.threads,
         scratch: context.request.scratch.clone(),
         ..WriterOptions::default()

@@ -6,7 +6,7 @@ use cuesta_core::Result;
 use cuesta_core::budget::Lease;
 use cuesta_core::job::Context;
 use cuesta_input::generate::clusters::pairs_of;
-use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::matrix::GeneMatrix;
 
 use super::job::{PairJob, PairSource, Worker};
 use super::{bands_in, on_rows};
@@ -52,7 +52,7 @@ pub fn in_rows(
     rows: &Range<usize>,
 ) -> Result<(Counts, StrongestPairs)> {
     on_rows(context, params, |job| {
-        let count = params.strongest_count(job.matrix.genes.len()).unwrap_or(1);
+        let count = params.strongest_count(job.matrix.genes().len()).unwrap_or(1);
         job.within(rows).strongest(count)
     })
 }
@@ -64,10 +64,10 @@ pub fn in_rows(
 pub fn write(
     context: &Context<'_>,
     params: &CorrelateParams,
-    matrix: &ExpressionMatrix,
+    matrix: &GeneMatrix,
     pairs: &[Match],
 ) -> Result<u64> {
-    let bands = bands_in(context, matrix.genes.len())?;
+    let bands = bands_in(context, matrix)?;
     let job = PairJob { context, matrix, pairs: PairSource::Listed(pairs), bands };
     job.write(params).map(|(_, bytes)| bytes)
 }

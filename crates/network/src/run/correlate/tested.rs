@@ -6,12 +6,12 @@ use cuesta_core::Result;
 use cuesta_core::budget::Lease;
 use cuesta_core::job::Context;
 use cuesta_core::score_counts::ScoreCounts;
-use cuesta_input::matrix::ExpressionMatrix;
+use cuesta_input::matrix::GeneMatrix;
 use cuesta_runtime::parallel::lock;
 
 use super::job::{PairJob, PairSource, Worker};
 use super::{Presence, bands_in, memory_bytes};
-use crate::kernel::correlate::{Match, Prepared};
+use crate::kernel::correlate::{Match, PreparedGenes};
 use crate::params::CorrelateParams;
 
 /// Purpose of the memory of the counts, for messages.
@@ -37,13 +37,13 @@ impl<'a> TestedPairs<'a> {
     pub fn of(
         context: &Context<'a>,
         params: &CorrelateParams,
-        matrix: &ExpressionMatrix,
+        matrix: &GeneMatrix,
     ) -> Result<Self> {
         let _lease = context.budget.take(memory_bytes(matrix), "the matrix made ready")?;
         let all = CorrelateParams { min_abs_score: 0.0, top: None, ..params.clone() };
-        let kernel = all.kernel(matrix.samples.len());
-        let prepared = Prepared::new(matrix, &kernel, context.request.threads)?;
-        let bands = bands_in(context, matrix.genes.len())?;
+        let kernel = all.kernel(matrix.samples().len());
+        let prepared = PreparedGenes::new(matrix, &kernel, context.request.threads)?;
+        let bands = bands_in(context, matrix)?;
         let job = PairJob { context, matrix, pairs: PairSource::Computed(&prepared), bands };
         let presence = Presence::of(matrix);
         let counts = ScoreCounts::of_millionths();
