@@ -975,7 +975,7 @@ def run(
     reassign_p: float = 1e-06,
     merge_cut_height: float = 0.15,
     traits: PathText | None = None,
-    as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
+    as_: Literal["cuesta", "wgcna-1.72", "wgcna-1.72-colours"] = "cuesta",
     min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -1037,7 +1037,7 @@ def run(
     traits
         File of the traits of samples: a row a sample, named in the first column. None: no traits.
     as_
-        Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
+        Rules and defaults: our own, or those of R's WGCNA 1.72, with numeric labels or colours.
     min_samples
         Use only genes with values in at least so many samples. None: more than half of the samples,
         and at least four.
@@ -2265,7 +2265,7 @@ def compare(
     reassign_p: float = 1e-06,
     merge_cut_height: float = 0.15,
     traits: PathText | None = None,
-    as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
+    as_: Literal["cuesta", "wgcna-1.72", "wgcna-1.72-colours"] = "cuesta",
     min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -2327,7 +2327,7 @@ def compare(
     traits
         File of the traits of samples: a row a sample, named in the first column. None: no traits.
     as_
-        Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
+        Rules and defaults: our own, or those of R's WGCNA 1.72, with numeric labels or colours.
     min_samples
         Use only genes with values in at least so many samples. None: more than half of the samples,
         and at least four.

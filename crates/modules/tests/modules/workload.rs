@@ -252,6 +252,7 @@ fn options_change_the_answer_and_verify() {
         json!({"method": "bicor", "max_p_outliers": 0.1}),
         json!({"no_pam": true, "deep_split": 3.5}),
         json!({"as": "wgcna-1.72"}),
+        json!({"as": "wgcna-1.72-colours"}),
         json!({"merge_cut_height": 0.9, "min_kme": 0.6, "reassign_p": 0.01}),
         json!({"top_variable": 30, "log2": true, "min_mean": 1.0}),
     ] {
