@@ -1252,6 +1252,7 @@ def run(
     low: float = 0.3,
     high: float = 0.99,
     step: float = 0.01,
+    random_matrix: Literal["none", "all", "kinc-3"] = "none",
     min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -1298,6 +1299,8 @@ def run(
         Largest cut-off of |r|. From 0 to 1.
     step
         Difference of two cut-offs. From 0.0001 to 1.
+    random_matrix
+        Search a cut-off by random matrix theory: among all genes with an edge, or as KINC 3 does.
     min_samples
         Use only genes with values in at least so many samples. None: more than half of the samples,
         and at least four.
@@ -2539,6 +2542,7 @@ def compare(
     low: float = 0.3,
     high: float = 0.99,
     step: float = 0.01,
+    random_matrix: Literal["none", "all", "kinc-3"] = "none",
     min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -2585,6 +2589,8 @@ def compare(
         Largest cut-off of |r|. From 0 to 1.
     step
         Difference of two cut-offs. From 0.0001 to 1.
+    random_matrix
+        Search a cut-off by random matrix theory: among all genes with an edge, or as KINC 3 does.
     min_samples
         Use only genes with values in at least so many samples. None: more than half of the samples,
         and at least four.

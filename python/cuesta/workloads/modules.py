@@ -190,6 +190,23 @@ def _of_thresholds(answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
         yield f"power {power}: the smallest whose fit to a power law has R^2 over {FIT}"
     else:
         yield f"no power has a fit with R^2 over {FIT}; modules takes one by the number of samples"
+    yield from _of_random_matrix(answer, counts)
+
+
+def _of_random_matrix(answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
+    if (is_confirmed := counts.get("threshold_by_random_matrix_confirmed")) is None:
+        return
+    if (millionths := counts.get("threshold_by_random_matrix_millionths")) is not None:
+        yield f"threshold {millionths / 1e6:g} by random matrix theory" + (
+            ""
+            if is_confirmed
+            else ", not confirmed: the chi-square is nowhere 200 or more below it, so the true one "
+            "may be smaller"
+        )
+    elif all(row[3] == "NA" for row in _rows(answer / "random_matrix.tsv")):
+        yield "no threshold by random matrix theory: no network has 50 distinct eigenvalues"
+    else:
+        yield "no threshold by random matrix theory: no chi-square is below 99.607"
 
 
 def _of_left_out(answer: Path) -> Iterator[str]:

@@ -30,6 +30,21 @@ pub enum CorrelationChoice {
     Bicor,
 }
 
+/// Genes among which a cut-off is searched by random matrix theory.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub enum RandomMatrixChoice {
+    /// No search.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// All genes with an edge.
+    #[serde(rename = "all")]
+    All,
+    /// Genes with an edge to a gene before them, as in KINC 3.
+    #[serde(rename = "kinc-3")]
+    Kinc,
+}
+
 /// Program whose defaults and rules are taken.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Compatibility {
@@ -223,6 +238,8 @@ pub struct ThresholdParams {
     pub high: f64,
     /// Difference of two cut-offs, 0.0001 to 1.
     pub step: f64,
+    /// Search of a cut-off by random matrix theory.
+    pub random_matrix: RandomMatrixChoice,
     /// Reading of the matrix.
     #[serde(flatten)]
     pub matrix: MatrixParams,
@@ -237,6 +254,7 @@ impl Default for ThresholdParams {
             low: 0.3,
             high: 0.99,
             step: 0.01,
+            random_matrix: RandomMatrixChoice::None,
             matrix: MatrixParams::default(),
         }
     }
