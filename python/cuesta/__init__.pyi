@@ -195,7 +195,7 @@ def run(
     resolution: float = 1.0,
     weights: Literal["rows", "score"] = "rows",
     genes: int | PathText | None = None,
-    graph: Literal["none", "graphml"] = "none",
+    graph: Literal["none", "graphml", "sif"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -240,7 +240,7 @@ def run(
         From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
         if any.
     graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+        Write the network too: GraphML for Cytoscape, NetworkX and igraph, or SIF for Cytoscape.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -1102,7 +1102,7 @@ def run(
 def run(
     workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
-    graph: Literal["none", "graphml"] = "none",
+    graph: Literal["none", "graphml", "sif"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -1132,7 +1132,7 @@ def run(
     inputs
         Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
     graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+        Write the network too: GraphML for Cytoscape, NetworkX and igraph, or SIF for Cytoscape.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -1497,7 +1497,7 @@ def compare(
     resolution: float = 1.0,
     weights: Literal["rows", "score"] = "rows",
     genes: int | PathText | None = None,
-    graph: Literal["none", "graphml"] = "none",
+    graph: Literal["none", "graphml", "sif"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -1542,7 +1542,7 @@ def compare(
         From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
         if any.
     graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+        Write the network too: GraphML for Cytoscape, NetworkX and igraph, or SIF for Cytoscape.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -2394,7 +2394,7 @@ def compare(
 def compare(
     workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
-    graph: Literal["none", "graphml"] = "none",
+    graph: Literal["none", "graphml", "sif"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -2424,7 +2424,7 @@ def compare(
     inputs
         Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
     graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+        Write the network too: GraphML for Cytoscape, NetworkX and igraph, or SIF for Cytoscape.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
