@@ -97,7 +97,7 @@ def test_the_smallest_module_of_r_is_named_where_its_rules_are_taken(tmp_path: P
         assert any(f"no branch of the tree has --min-module-size {size} genes" in x for x in lines)
 
 
-def test_a_search_by_random_matrices_says_what_it_found(tmp_path: Path) -> None:
+def test_a_search_by_random_matrices_states_its_result(tmp_path: Path) -> None:
     answer = cuesta.run(
         "threshold", matrix(tmp_path / "m.tsv", 9, decimals=2), output=tmp_path / "few",
         random_matrix="all",

@@ -25,7 +25,7 @@ class ExpressionSet:
     title: str
     """Its name, number of genes and samples, in words."""
     source: str
-    """Where it comes from, as the page says it."""
+    """Origin of the matrix, as the page states it."""
     top_variable: int | None = None
     """Number of the genes with the largest variance that are used, if not all are."""
     package: str | None = None

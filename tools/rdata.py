@@ -16,7 +16,7 @@ from typing import Any
 
 MAGIC = (b"RDX2\nX\n", b"RDX3\nX\n")
 UNPACK = {b"\x1f\x8b": gzip.decompress, b"BZ": bz2.decompress, b"\xfd7": lzma.decompress}
-"""How a file is compressed, by its first two bytes."""
+"""Functions that unpack a file, by its first two bytes."""
 
 SYMBOL, ENVIRONMENT, TEXT = 1, 4, 9
 PAIRS = (2, 3, 5, 6)
