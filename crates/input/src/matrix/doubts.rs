@@ -41,12 +41,12 @@ impl ExpressionMatrix {
         if present().any(|value| *value < 0.0) {
             return None;
         }
-        let is_whole = present().all(|value| value.fract() == 0.0);
+        let is_integral = present().all(|value| value.fract() == 0.0);
         if log2 {
-            let is_logged = !is_whole && largest <= LOGGED_MAX;
+            let is_logged = !is_integral && largest <= LOGGED_MAX;
             return is_logged.then_some(("value_largest_logged", largest.ceil() as u64));
         }
-        if is_whole {
+        if is_integral {
             return (largest > WHOLE_MAX).then_some(("value_largest_raw_count", largest as u64));
         }
         let over = present().filter(|value| **value > LOGARITHM_MAX).count();
