@@ -3,7 +3,7 @@
 #   Rscript tools/modules_oracle.R MATRIX STAGES POWER MIN_SIZE [MATRIX STAGES POWER MIN_SIZE...]
 #
 # A negative POWER writes the way from the matrix to the end only, as a user goes it, for an
-# unsigned network of that power and a signed one of twice it.
+# unsigned network and a signed hybrid one of that power, and a signed one of twice it.
 #
 # MATRIX has a row of numbers a gene, "NA" where one is missing. Called by modules_oracle.py.
 
@@ -158,8 +158,8 @@ whole <- function(power) {
     }
     put(paste("whole power", network, "estimate", sep = "/"), table$powerEstimate)
   }
-  for (network in c("unsigned", "signed")) for (deep in 0:4) {
-    raised <- if (network == "unsigned") power else 2 * power
+  for (network in c("unsigned", "signed", "signed hybrid")) for (deep in 0:4) {
+    raised <- if (network == "signed") 2 * power else power
     result <- tryCatch(
       blockwiseModules(
         samples, power = raised, networkType = network, deepSplit = deep,
@@ -174,7 +174,15 @@ whole <- function(power) {
     put(paste(name, "columns", sep = "/"), as.integer(sub("ME", "", names(result$MEs))))
     put(paste(name, "eigengenes", sep = "/"), as.vector(as.matrix(result$MEs)))
     put(paste(name, "height", sep = "/"), result$dendrograms[[1]]$height)
+    put(paste(name, "membership", sep = "/"), memberships(result))
   }
+}
+
+# The correlation of each gene with the eigengene of its module, NA in grey.
+memberships <- function(result) {
+  all <- as.matrix(signedKME(samples, result$MEs, outputColumnName = ""))
+  places <- match(result$colors, as.integer(colnames(all)))
+  ifelse(result$colors == 0, NA, all[cbind(seq_along(places), places)])
 }
 
 cases <- matrix(commandArgs(trailingOnly = TRUE), nrow = 4)

@@ -195,7 +195,7 @@ def run(
     resolution: float = 1.0,
     weights: Literal["rows", "score"] = "rows",
     genes: int | PathText | None = None,
-    graph: Literal["none", "graphml"] = "none",
+    graph: Literal["none", "graphml", "sif"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -240,7 +240,7 @@ def run(
         From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
         if any.
     graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+        Write the network too: GraphML for Cytoscape, NetworkX and igraph, or SIF for Cytoscape.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -975,7 +975,7 @@ def run(
     reassign_p: float = 1e-06,
     merge_cut_height: float = 0.15,
     traits: PathText | None = None,
-    as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
+    as_: Literal["cuesta", "wgcna-1.72", "wgcna-1.72-colours"] = "cuesta",
     min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -1037,7 +1037,7 @@ def run(
     traits
         File of the traits of samples: a row a sample, named in the first column. None: no traits.
     as_
-        Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
+        Rules and defaults: our own, or those of R's WGCNA 1.72, with numeric labels or colours.
     min_samples
         Use only genes with values in at least so many samples. None: more than half of the samples,
         and at least four.
@@ -1102,7 +1102,7 @@ def run(
 def run(
     workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
-    graph: Literal["none", "graphml"] = "none",
+    graph: Literal["none", "graphml", "sif"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -1132,7 +1132,7 @@ def run(
     inputs
         Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
     graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+        Write the network too: GraphML for Cytoscape, NetworkX and igraph, or SIF for Cytoscape.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -1252,6 +1252,7 @@ def run(
     low: float = 0.3,
     high: float = 0.99,
     step: float = 0.01,
+    random_matrix: Literal["none", "all", "kinc-3"] = "none",
     min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -1298,6 +1299,8 @@ def run(
         Largest cut-off of |r|. From 0 to 1.
     step
         Difference of two cut-offs. From 0.0001 to 1.
+    random_matrix
+        Search a cut-off by random matrix theory: among all genes with an edge, or as KINC 3 does.
     min_samples
         Use only genes with values in at least so many samples. None: more than half of the samples,
         and at least four.
@@ -1494,7 +1497,7 @@ def compare(
     resolution: float = 1.0,
     weights: Literal["rows", "score"] = "rows",
     genes: int | PathText | None = None,
-    graph: Literal["none", "graphml"] = "none",
+    graph: Literal["none", "graphml", "sif"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -1539,7 +1542,7 @@ def compare(
         From 2 to 16777215 genes. None: the largest gene of an edge, and the names beside the input,
         if any.
     graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+        Write the network too: GraphML for Cytoscape, NetworkX and igraph, or SIF for Cytoscape.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -2265,7 +2268,7 @@ def compare(
     reassign_p: float = 1e-06,
     merge_cut_height: float = 0.15,
     traits: PathText | None = None,
-    as_: Literal["cuesta", "wgcna-1.72"] = "cuesta",
+    as_: Literal["cuesta", "wgcna-1.72", "wgcna-1.72-colours"] = "cuesta",
     min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -2327,7 +2330,7 @@ def compare(
     traits
         File of the traits of samples: a row a sample, named in the first column. None: no traits.
     as_
-        Rules and defaults: our own, or those of blockwiseModules in WGCNA 1.72.
+        Rules and defaults: our own, or those of R's WGCNA 1.72, with numeric labels or colours.
     min_samples
         Use only genes with values in at least so many samples. None: more than half of the samples,
         and at least four.
@@ -2391,7 +2394,7 @@ def compare(
 def compare(
     workload: Literal["scan"],
     *inputs: Input | Sequence[Input],
-    graph: Literal["none", "graphml"] = "none",
+    graph: Literal["none", "graphml", "sif"] = "none",
     min_abs_score: float = 0.0,
     max_abs_score: float | None = None,
     score_index: int = 0,
@@ -2421,7 +2424,7 @@ def compare(
     inputs
         Gene-pair files, a clusters-*/NNN/ tree, or a pair matrix.
     graph
-        Write the network too, as GraphML for Cytoscape, NetworkX and igraph.
+        Write the network too: GraphML for Cytoscape, NetworkX and igraph, or SIF for Cytoscape.
     min_abs_score
         Keep rows with |score| of at least this; a missing score is never kept. From 0 to 1.
     max_abs_score
@@ -2539,6 +2542,7 @@ def compare(
     low: float = 0.3,
     high: float = 0.99,
     step: float = 0.01,
+    random_matrix: Literal["none", "all", "kinc-3"] = "none",
     min_samples: int | None = None,
     top_variable: int | None = None,
     min_mean: float | None = None,
@@ -2585,6 +2589,8 @@ def compare(
         Largest cut-off of |r|. From 0 to 1.
     step
         Difference of two cut-offs. From 0.0001 to 1.
+    random_matrix
+        Search a cut-off by random matrix theory: among all genes with an edge, or as KINC 3 does.
     min_samples
         Use only genes with values in at least so many samples. None: more than half of the samples,
         and at least four.

@@ -11,6 +11,7 @@
 
 mod blocks;
 mod decimal;
+mod doubts;
 mod forms;
 mod gathering;
 mod genes;

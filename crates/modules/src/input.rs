@@ -125,9 +125,7 @@ pub fn read<'b>(
         let rows = matrix.genes.len() as u64;
         Ok((matrix, bytes, rows))
     })?;
-    let remarked =
-        [("summary_rows", matrix.left_out), ("repeated_samples", matrix.repeated_samples())];
-    response.counts.extend(remarked.into_iter().filter(|(_, count)| *count > 0));
+    response.counts.extend(matrix.doubts(params.genes.log2));
     // The matrix that was read, and the one of the genes that are used.
     let lease = request.budget.take(16 * matrix.values.len() as u64, "the matrix")?;
     used(filtered(matrix, params)?, lease)

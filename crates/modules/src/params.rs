@@ -8,7 +8,9 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 pub use matrix::MatrixParams;
-pub use workloads::{Compatibility, CorrelationChoice, ModulesParams, ThresholdParams};
+pub use workloads::{
+    Compatibility, CorrelationChoice, ModulesParams, RandomMatrixChoice, ThresholdParams,
+};
 
 /// Columns that a biweight midcorrelation takes in the form of Pearson's where mad is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

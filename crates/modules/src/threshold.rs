@@ -6,10 +6,12 @@
 //! (`kernel/threshold/sweep.rs`), of which none is held. Cost: N^2 S for the correlations, N^2 for
 //! each power; memory is the matrix twice, and some counts for each gene and cut-off.
 
+mod random;
 mod rows;
 mod tally;
 mod verify;
 
+pub use random::RANDOM_MATRIX_FILE;
 pub use rows::ThresholdRow;
 pub use verify::verify;
 
@@ -27,6 +29,7 @@ use crate::kernel::threshold::sweep::{
 use crate::params::ThresholdParams;
 use crate::stages::FIT;
 use crate::tables::{self, File, number};
+use random::RandomSearch;
 
 /// Network at each cut-off.
 pub const THRESHOLDS_FILE: &str = "thresholds.tsv";
@@ -58,6 +61,7 @@ struct Answer<'b> {
     input: ModulesInput<'b>,
     sweep: Sweep,
     rows: Vec<ThresholdRow>,
+    random: Option<RandomSearch<'b>>,
     files: Vec<File>,
 }
 
@@ -103,12 +107,14 @@ fn answer<'b, O: SweepObserver>(
         .collect();
     input.report(response);
     report(&rows, &sweep, response);
-    let files = vec![
+    let random = random::search(request, &params, &input, progress, response)?;
+    let mut files = vec![
         (THRESHOLDS_FILE, thresholds_table(&rows)),
         tables::powers(&sweep.powers),
         tables::left_out(&input.left_out),
     ];
-    Ok((Answer { input, sweep, rows, files }, observer, states))
+    files.extend(random.as_ref().map(RandomSearch::table));
+    Ok((Answer { input, sweep, rows, random, files }, observer, states))
 }
 
 /// Counts the recommended cut-off, in millionths, and power; none where no fit is good.

@@ -123,7 +123,7 @@ fn check_words(shown: &str, name: &str, present: &[&str], has_commas: bool) -> R
     }
     let text = format!(
         "{shown} has {:?} in the trait {name}, whose other values are numbers; give --missing {} \
-         if it stands for a missing value, or write a number",
+         if it stands for a missing value, write a number, or take the column out",
         words[0], words[0]
     );
     Err(Error::input(OPERATION, text))
@@ -161,13 +161,24 @@ fn number(text: &str, has_commas: bool) -> Option<f64> {
     point.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
+/// Returns the message for traits of other samples than those of the matrix, with what may be the
+/// cause.
 fn strangers(shown: &str, table: &Table, samples: &[String]) -> String {
     let first = |names: &mut dyn Iterator<Item = &String>| {
         names.take(2).cloned().collect::<Vec<_>>().join(", ")
     };
+    let names: HashSet<&str> = samples.iter().map(String::as_str).collect();
+    let is_mangled = |name: &String| name.strip_prefix('X').is_some_and(|it| names.contains(it));
+    let is_plain = |name: &String| names.contains(format!("X{name}").as_str());
+    let remedy = if table.header.iter().skip(1).any(|name| names.contains(name.as_str())) {
+        "its columns are samples of the matrix; turn it, so that a row is a sample"
+    } else if table.rows.iter().any(|row| is_mangled(&row[0]) || is_plain(&row[0])) {
+        "R has put an X before the names of one of them; read both with check.names = FALSE"
+    } else {
+        "name the samples in the first column as the matrix does"
+    };
     format!(
-        "{shown}: none of its {} samples ({}, ...) is one of the matrix ({}, ...); name the \
-         samples in the first column as the matrix does",
+        "{shown}: none of its {} samples ({}, ...) is one of the matrix ({}, ...); {remedy}",
         table.rows.len(),
         first(&mut table.rows.iter().map(|row| &row[0])),
         first(&mut samples.iter()),
@@ -319,6 +330,8 @@ mod tests {
             ("id\tage\na\t1\na\t2\n", "names sample a twice"),
             ("id\tage\na\t1\nb\tunknown\nc\t2\n", "has \"unknown\" in the trait age"),
             ("id\tage\nx\t1\ny\t2\n", "none of its 2 samples (x, y, ...)"),
+            ("trait\tb\ta\nage\t1\t2\n", "turn it, so that a row is a sample"),
+            ("id\tage\nXa\t1\nXb\t2\n", "R has put an X before the names"),
             ("a\t1\nb\t2\n", "begins with sample a"),
             ("id;age\na;1,200\nb;900\n", "has \"1,200\" in the trait age"),
             ("id;age\na;1,200\nb;2.5\nc;3.5\n", "has \"1,200\" in the trait age"),

@@ -45,6 +45,8 @@ pub enum GraphFormat {
     None,
     /// GraphML 1.1.
     Graphml,
+    /// Simple interaction format of Cytoscape.
+    Sif,
 }
 
 /// Largest number of strongest pairs: a leader holds them in memory.

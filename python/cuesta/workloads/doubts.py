@@ -46,7 +46,7 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield from remarks.of_singles([str(path) for path in trial.inputs], trial.parameters)
             yield from trimming.uncut(counts, trial.parameters.get("profile"))
         case "correlate":
-            yield from _of_matrix(counts)
+            yield from _of_matrix(trial.parameters, counts)
             yield from _of_pairs(trial.parameters, counts)
         case "scan" if counts.get("rows_kept") == 0:
             yield f"0 pairs: none of {counts.get('rows_read', 0):,} passes the filter"
@@ -61,13 +61,18 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
 
             yield from image_doubts.sentences(answer, trial.parameters)
         case "modules" | "threshold":
-            yield from _of_matrix(counts)
+            yield from _of_matrix(trial.parameters, counts)
             from cuesta.workloads import modules
 
             yield from modules.sentences(trial.workload, trial.parameters, answer, counts)
 
 
-def _of_matrix(counts: Mapping[str, int]) -> Iterator[str]:
+def _of_matrix(parameters: Mapping[str, object], counts: Mapping[str, int]) -> Iterator[str]:
+    if parameters.get("method") != "spearman":
+        yield from _of_scale(counts)
+    if dates := counts.get("names_like_dates"):
+        text = "1 gene is" if dates == 1 else f"{dates:,} genes are"
+        yield f"{text} named like a date, such as 1-Mar: a spreadsheet has changed their names"
     if rows := counts.get("summary_rows"):
         text = "1 row that counts" if rows == 1 else f"{rows:,} rows that count"
         yield f"{text} reads of no gene, such as __no_feature or N_unmapped, left out"
@@ -77,6 +82,19 @@ def _of_matrix(counts: Mapping[str, int]) -> Iterator[str]:
             f"{text} the name of another, and each counts; if one is a copy, leave it out with "
             "--columns"
         )
+
+
+def _of_scale(counts: Mapping[str, int]) -> Iterator[str]:
+    few = "a few large ones decide correlations"
+    if largest := counts.get("value_largest_raw_count"):
+        yield (
+            f"all values are whole numbers, up to {largest:,}, as raw counts are: {few}; normalise "
+            "them before, or give --log2"
+        )
+    if largest := counts.get("value_largest_unlogged"):
+        yield f"values are up to {largest:,}, and no logarithms: {few}; give --log2"
+    if largest := counts.get("value_largest_logged"):
+        yield f"values are at most {largest}, as logarithms are already; leave --log2 out"
 
 
 def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> Iterator[str]:

@@ -151,10 +151,11 @@ def _of_power(parameters: Mapping[str, object], answer: Path, counts: Mapping[st
     path = answer / "powers.tsv"
     if not path.is_file():
         return f"power {power}, the default of WGCNA's blockwiseModules"
-    fits = {int(row[0]): float("nan" if row[1] == "NA" else row[1]) for row in _rows(path)}
+    fits = {int(row[0]): _number(row[1]) for row in _rows(path)}
     if fits.get(power, 0.0) > FIT:
-        return f"power {power}: the smallest whose fit to a power law has R^2 over {FIT}" + (
-            f" ({fits[power]:.3f})"
+        return (
+            f"power {power}: the smallest whose fit to a power law has R^2 over {FIT} "
+            f"({fits[power]:.3f}){_rising(path, power, '--power')}"
         )
     best = max(fits, key=lambda each: fits[each] if fits[each] == fits[each] else -1.0)
     return (
@@ -164,10 +165,26 @@ def _of_power(parameters: Mapping[str, object], answer: Path, counts: Mapping[st
     )
 
 
+def _rising(path: Path, power: int, option: str) -> str:
+    """Return the doubt about a fit with a rising slope, and the power to take in its place."""
+    rows = [(int(row[0]), _number(row[1]), _number(row[2])) for row in _rows(path)]
+    if not any(each == power and slope > 0 for each, _, slope in rows):
+        return ""
+    falling = next((each for each, fit, slope in rows if fit > FIT and slope < 0), None)
+    advice = f"{option} {falling} is the smallest that falls" if falling else f"set {option}"
+    return f"; but it rises: most genes have many partners, which is no power law; {advice}"
+
+
+def _number(text: str) -> float:
+    return float("nan" if text == "NA" else text)
+
+
 def _of_modules(parameters: Mapping[str, object], counts: Mapping[str, int]) -> Iterator[str]:
     if counts.get("modules"):
         return
-    size = parameters.get("min_module_size") or 30
+    of_r = min(20, counts.get("genes_used", 0) // 2)
+    is_of_r = str(parameters.get("as")).startswith("wgcna")
+    size = parameters.get("min_module_size") or (of_r if is_of_r else 30)
     if counts.get("branches"):
         yield "no module: genes of the branches correlate too little with their eigengenes"
     else:
@@ -211,9 +228,29 @@ def _of_thresholds(answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
         more = f"; the best R^2 is {float(best[9]):.3f} at {best[0]}" if best else ""
         yield f"no threshold fits a falling power law with R^2 over {FIT}{more}"
     if (power := counts.get("recommended_power")) is not None:
-        yield f"power {power}: the smallest whose fit to a power law has R^2 over {FIT}"
+        yield (
+            f"power {power}: the smallest whose fit to a power law has R^2 over {FIT}"
+            f"{_rising(answer / 'powers.tsv', power, '--power of modules')}"
+        )
     else:
         yield f"no power has a fit with R^2 over {FIT}; modules takes one by the number of samples"
+    yield from _of_random_matrix(answer, counts)
+
+
+def _of_random_matrix(answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
+    if (is_confirmed := counts.get("threshold_by_random_matrix_confirmed")) is None:
+        return
+    if (millionths := counts.get("threshold_by_random_matrix_millionths")) is not None:
+        yield f"threshold {millionths / 1e6:g} by random matrix theory" + (
+            ""
+            if is_confirmed
+            else ", not confirmed: the chi-square is nowhere 200 or more below it, so the true one "
+            "may be smaller"
+        )
+    elif all(row[3] == "NA" for row in _rows(answer / "random_matrix.tsv")):
+        yield "no threshold by random matrix theory: no network has 50 distinct eigenvalues"
+    else:
+        yield "no threshold by random matrix theory: no chi-square is below 99.607"
 
 
 def _of_left_out(answer: Path) -> Iterator[str]:

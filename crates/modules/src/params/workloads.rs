@@ -30,6 +30,21 @@ pub enum CorrelationChoice {
     Bicor,
 }
 
+/// Genes among which a cut-off is searched by random matrix theory.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub enum RandomMatrixChoice {
+    /// No search.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// All genes with an edge.
+    #[serde(rename = "all")]
+    All,
+    /// Genes with an edge to a gene before them, as in KINC 3.
+    #[serde(rename = "kinc-3")]
+    Kinc,
+}
+
 /// Program whose defaults and rules are taken.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Compatibility {
@@ -37,9 +52,19 @@ pub enum Compatibility {
     #[default]
     #[serde(rename = "cuesta")]
     Cuesta,
-    /// `blockwiseModules` of WGCNA 1.72.
+    /// `blockwiseModules` of WGCNA 1.72, whose modules are numbers (`numericLabels = TRUE`).
     #[serde(rename = "wgcna-1.72")]
     Wgcna,
+    /// `blockwiseModules` of WGCNA 1.72, whose modules are colours, as by default.
+    #[serde(rename = "wgcna-1.72-colours")]
+    WgcnaColours,
+}
+
+impl Compatibility {
+    /// Whether the defaults and rules are those of R.
+    pub fn is_of_r(self) -> bool {
+        self != Self::Cuesta
+    }
 }
 
 /// Parameters of `modules`.
@@ -138,15 +163,17 @@ impl ModulesParams {
 
     /// Power that needs no data: the one of the user, or of the program to be compatible with.
     pub fn fixed_power(&self) -> Option<u32> {
-        self.power.or((self.compatibility == Compatibility::Wgcna).then_some(POWER_OF_R))
+        self.power.or(self.compatibility.is_of_r().then_some(POWER_OF_R))
     }
 
     /// Smallest module among so many genes.
     pub fn module_size(&self, genes: usize) -> usize {
-        match (self.min_module_size, self.compatibility) {
-            (Some(size), _) => size as usize,
-            (None, Compatibility::Cuesta) => MODULE_SIZE as usize,
-            (None, Compatibility::Wgcna) => (MODULE_SIZE_OF_R as usize).min(genes / 2).max(1),
+        match self.min_module_size {
+            Some(size) => size as usize,
+            None if self.compatibility.is_of_r() => {
+                (MODULE_SIZE_OF_R as usize).min(genes / 2).max(1)
+            }
+            None => MODULE_SIZE as usize,
         }
     }
 
@@ -168,7 +195,11 @@ impl ModulesParams {
 
     /// Parameters of the steps after the cut of so many genes, in a matrix of so many samples.
     pub fn refine(&self, genes: usize, samples: usize) -> RefineParams {
-        let is_of_r = self.compatibility == Compatibility::Wgcna;
+        let is_of_r = self.compatibility.is_of_r();
+        let ties = match self.compatibility {
+            Compatibility::WgcnaColours => TieOrder::Colour,
+            Compatibility::Cuesta | Compatibility::Wgcna => TieOrder::Number,
+        };
         RefineParams {
             measure: self.measure(),
             network: self.network,
@@ -178,7 +209,7 @@ impl ModulesParams {
             reassign_by_column: is_of_r,
             merge_height: self.merge_cut_height,
             p_value_samples: is_of_r.then_some(samples),
-            ties: if is_of_r { TieOrder::Colour } else { TieOrder::Number },
+            ties,
             ..RefineParams::default()
         }
     }
@@ -207,6 +238,8 @@ pub struct ThresholdParams {
     pub high: f64,
     /// Difference of two cut-offs, 0.0001 to 1.
     pub step: f64,
+    /// Search of a cut-off by random matrix theory.
+    pub random_matrix: RandomMatrixChoice,
     /// Reading of the matrix.
     #[serde(flatten)]
     pub matrix: MatrixParams,
@@ -221,6 +254,7 @@ impl Default for ThresholdParams {
             low: 0.3,
             high: 0.99,
             step: 0.01,
+            random_matrix: RandomMatrixChoice::None,
             matrix: MatrixParams::default(),
         }
     }
@@ -290,6 +324,22 @@ mod tests {
         assert!(of_r.refine(30, 9).reassign_by_column && !ours.refine(30, 9).reassign_by_column);
         let values = serde_json::to_value(&of_r).unwrap();
         assert_eq!((&values["as"], &values["network"]), (&"wgcna-1.72".into(), &"unsigned".into()));
+    }
+
+    /// `wgcna-1.72` numbered modules of equal size by the names of their colours. R does so where
+    /// its labels are colours, so modules had other numbers than those of `numericLabels = TRUE`.
+    #[test]
+    fn modules_of_equal_size_go_by_colour_only_where_labels_of_r_are_colours() {
+        for (name, ties, size) in [
+            ("cuesta", TieOrder::Number, 30),
+            ("wgcna-1.72", TieOrder::Number, 15),
+            ("wgcna-1.72-colours", TieOrder::Colour, 15),
+        ] {
+            let params: ModulesParams =
+                serde_json::from_value(serde_json::json!({ "as": name })).unwrap();
+            assert_eq!(params.refine(30, 9).ties, ties, "{name}");
+            assert_eq!(params.module_size(30), size, "{name}");
+        }
     }
 
     #[test]

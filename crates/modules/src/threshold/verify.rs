@@ -12,6 +12,7 @@ use cuesta_core::job::{Request, Response, Verdict, VerificationLevel, parameters
 use cuesta_core::progress::Progress;
 use cuesta_runtime::parallel::{self, lock};
 
+use super::random::RandomSearch;
 use super::rows::{ThresholdRow, smallest_size};
 use super::tally::{Counts, PairTally};
 use super::{Answer, answer};
@@ -59,7 +60,8 @@ pub fn verify(request: &Request, progress: &Progress) -> Result<Verdict> {
         counts.for_each(|other| total.merge(other));
         total.reduce();
         let proof = Proof { request, params: &params, answer: &answer, counts: &total };
-        if let Some(fault) = proof.fault(tally.signs())? {
+        let of_search = || answer.random.as_ref().and_then(RandomSearch::fault);
+        if let Some(fault) = proof.fault(tally.signs())?.or_else(of_search) {
             verdict.require(false, &fault);
         }
     }

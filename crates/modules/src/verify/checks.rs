@@ -12,7 +12,7 @@ use crate::kernel::adjacency::SoftNetwork;
 use crate::kernel::expression::Expression;
 use crate::kernel::linkage::Tree;
 use crate::kernel::power::PowerRow;
-use crate::params::{Compatibility, CutParams, Measure, ModulesParams};
+use crate::params::{CutParams, Measure, ModulesParams};
 use crate::reference;
 use crate::run::Answer;
 use crate::stages::{Observer, Outcome, Pairs};
@@ -130,7 +130,7 @@ impl<'a> Checks<'a> {
             is_union &= (before == 0) == (label == 0);
         }
         // A gene that takes the number of a column may revive a module that was dropped.
-        let is_of_r = self.params.compatibility == Compatibility::Wgcna;
+        let is_of_r = self.params.compatibility.is_of_r();
         let least = if is_of_r { 1 } else { self.params.module_size(genes) };
         let is_ordered = sizes[1..].is_sorted_by(|a, b| a >= b);
         let are_named = (1..).zip(&modules.eigengenes).all(|(label, it)| it.label == label);

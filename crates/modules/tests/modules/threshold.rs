@@ -7,7 +7,9 @@ use cuesta_modules::kernel::expression::Expression;
 use cuesta_modules::kernel::threshold::akima::Akima;
 use cuesta_modules::kernel::threshold::edges::edges;
 use cuesta_modules::kernel::threshold::eigenvalues::eigenvalues;
-use cuesta_modules::kernel::threshold::random_matrix::{RandomMatrixParams, random_matrix};
+use cuesta_modules::kernel::threshold::random_matrix::{
+    RandomMatrixParams, ScoredNetwork, random_matrix,
+};
 use cuesta_modules::kernel::threshold::sweep::{SweepParams, sweep};
 use cuesta_modules::params::{Fallback, Measure, NetworkType};
 use cuesta_modules::reference::eigenvectors;
@@ -196,7 +198,11 @@ fn random_matrices_are_those_of_the_reference() {
     let r = reference::correlations(&rows, Measure::Pearson);
     let all = edges(&expression, Measure::Pearson, 0.6, 2, &budget).unwrap();
     let params = RandomMatrixParams { start: 0.95, step: 0.05, ..RandomMatrixParams::default() };
-    let result = random_matrix(count, &all.edges, 0.6, &params, 1).unwrap();
+    let network = ScoredNetwork { genes: count, edges: &all.edges, smallest: 0.6 };
+    let search = |params: &RandomMatrixParams, threads: usize| {
+        random_matrix(&network, params, (threads, &budget), |_| Ok(())).unwrap()
+    };
+    let result = search(&params, 1);
     assert!(result.steps.len() >= 7);
     for step in &result.steps {
         let expected = reference::distinct_eigenvalues(&r, step.threshold);
@@ -204,9 +210,9 @@ fn random_matrices_are_those_of_the_reference() {
         assert_eq!(step.chi.is_some(), expected.len() >= 50);
     }
     assert!(result.steps.iter().any(|step| step.chi.is_some()));
-    assert_eq!(random_matrix(count, &all.edges, 0.6, &params, 3).unwrap(), result);
+    assert_eq!(search(&params, 3), result);
     let larger = RandomMatrixParams { larger_genes_only: true, ..params };
-    let fewer = random_matrix(count, &all.edges, 0.6, &larger, 1).unwrap();
+    let fewer = search(&larger, 1);
     assert!(fewer.steps.iter().zip(&result.steps).all(|(a, b)| a.genes <= b.genes));
 }
 

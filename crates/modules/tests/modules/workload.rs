@@ -252,6 +252,7 @@ fn options_change_the_answer_and_verify() {
         json!({"method": "bicor", "max_p_outliers": 0.1}),
         json!({"no_pam": true, "deep_split": 3.5}),
         json!({"as": "wgcna-1.72"}),
+        json!({"as": "wgcna-1.72-colours"}),
         json!({"merge_cut_height": 0.9, "min_kme": 0.6, "reassign_p": 0.01}),
         json!({"top_variable": 30, "log2": true, "min_mean": 1.0}),
     ] {
@@ -327,6 +328,34 @@ fn few_edges_of_many_genes_verify() {
     assert!(text.lines().skip(1).all(|row| row.split('\t').nth(1) == Some("1")), "{text}");
 }
 
+#[test]
+fn a_search_by_random_matrices_has_its_steps_and_verifies() {
+    let place = Place::new(&matrix(150, 9));
+    let mut genes_of = Vec::new();
+    for (choice, threads) in [("all", 1), ("all", 3), ("kinc-3", 2)] {
+        let parameters = json!({"random_matrix": choice, "step": 0.2, "low": 0.75});
+        let response = place.answer(&THRESHOLD, &parameters, threads);
+        let text = place.text("random_matrix.tsv");
+        assert!(text.starts_with("threshold\tgenes\teigenvalues\tchi_square\n0.990000\t"));
+        let rows: Vec<Vec<&str>> =
+            text.lines().skip(1).map(|row| row.split('\t').collect()).collect();
+        assert!(rows.iter().any(|row| row[3] != "NA"), "{text}");
+        if response.counts["threshold_by_random_matrix_confirmed"] == 0 {
+            assert!(rows.last().unwrap()[0] < "0.7511", "{text}");
+        }
+        let genes = rows.iter().map(|row| row[1].parse().unwrap()).collect::<Vec<u64>>();
+        assert!(genes.is_sorted(), "{genes:?}");
+        genes_of.push(genes);
+        let mut request = place.request(&parameters, 1);
+        request.budget = Budget::new(160_000).into();
+        let error = (THRESHOLD.run)(&request, &Progress::default()).unwrap_err().message();
+        assert!(error.contains("--memory"), "{error}");
+    }
+    assert_eq!(genes_of[0], genes_of[1]);
+    assert!(genes_of[0].iter().zip(&genes_of[2]).all(|(all, larger)| larger <= all));
+    assert!(genes_of[0].iter().zip(&genes_of[2]).any(|(all, larger)| larger < all));
+}
+
 /// Wrong answers of all files, as many as `CUESTA_SOAK` has in soaks.
 #[test]
 fn no_changed_answer_passes() {
@@ -335,7 +364,9 @@ fn no_changed_answer_passes() {
     let path = place.path("traits.csv");
     fs::write(&path, traits(12)).unwrap();
     let modules = json!({"min_module_size": 5, "traits": path});
-    for (workload, parameters) in [(&MODULES, modules), (&THRESHOLD, json!({"step": 0.2}))] {
+    for (workload, parameters) in
+        [(&MODULES, modules), (&THRESHOLD, json!({"step": 0.2, "random_matrix": "all"}))]
+    {
         fs::remove_dir_all(place.folder.path().join("answer")).unwrap();
         fs::create_dir(place.folder.path().join("answer")).unwrap();
         place.answer(workload, &parameters, 1);

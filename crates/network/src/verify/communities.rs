@@ -17,7 +17,7 @@ use super::{graph, judge, leiden, louvain, propagation, refused, weighted_qualit
 use crate::params::{
     CommunitiesParams, CommunityMethod, CommunityQuality, EdgeWeight, GraphFormat,
 };
-use crate::run::annotate::GRAPH_FILE;
+use crate::run::annotate::graph_file;
 use crate::run::communities::COMMUNITIES_FILE;
 
 /// Verifies `communities`. Each gene is present once, and each label is the smallest member of its
@@ -34,14 +34,12 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     let params: CommunitiesParams = context.parameters()?;
     let path = context.request.output.join(COMMUNITIES_FILE);
     announce(context.progress, context.request.inputs.iter().chain([&path]));
-    let files: &[&'static str] = match params.graph {
-        GraphFormat::None => &[COMMUNITIES_FILE],
-        GraphFormat::Graphml => &[COMMUNITIES_FILE, GRAPH_FILE],
-    };
+    let mut files = vec![COMMUNITIES_FILE];
+    files.extend(graph_file(params.graph));
     let named = Named::of(context)?;
     let labels = match judge(&path, labels_of(context, &named, &path))? {
         Ok(labels) => labels,
-        Err(wrong) => return Ok(refused(&wrong, method_of(params.method), files)),
+        Err(wrong) => return Ok(refused(&wrong, method_of(params.method), &files)),
     };
     let check = match params.method {
         CommunityMethod::Components => components(context, &params, &labels)?,
@@ -63,16 +61,16 @@ pub fn communities(context: &Context<'_>) -> Result<Verdict> {
     }
     let wrong = "communities are not those of the edges that pass";
     let method = method_of(params.method);
-    let mut verdict = Verdict::proven(digest, check.right, wrong, method).covers(files);
+    let mut verdict = Verdict::proven(digest, check.right, wrong, method).covers(&files);
     let genes = params.genes.unwrap_or(check.last_gene) as usize;
     verdict.require(labels.len() == genes, "genes are missing or too many");
     if let Some(flaw) = check.flaw {
         verdict.require(false, flaw);
     }
-    if params.graph == GraphFormat::Graphml {
+    if params.graph != GraphFormat::None {
         let rows = edges_of(context, &params);
         let expected = graph::Expected { rows: &rows, names: named.names(), labels: Some(&labels) };
-        graph::judge(context, &expected, &mut verdict)?;
+        graph::judge(context, params.graph, &expected, &mut verdict)?;
     }
     if verdict.verified {
         let communities = sizes.iter().filter(|&&size| size > 1).count() as u64;

@@ -17,10 +17,12 @@ use cuesta_input::source::{TextFile, TextSource};
 use cuesta_runtime::parallel;
 
 use super::rows::{RowScan, announce, fault};
+use super::sif;
 use super::table::{Wrong, integer};
 use super::text::line::canonical_score;
 use super::text::pieces::{Buffer, PaddedLines, Pieces};
-use crate::run::annotate::GRAPH_FILE;
+use crate::params::GraphFormat;
+use crate::run::annotate::graph_file;
 
 /// Parts that the graph must have.
 pub struct Expected<'a> {
@@ -51,12 +53,19 @@ struct Part {
     sum: Fingerprint,
 }
 
-/// Verifies the graph of an answer.
+/// Verifies the network of an answer, in a format.
 ///
 /// # Errors
 /// `Input` for rows that cannot be read; `System`; `Cancelled`.
-pub fn judge(context: &Context<'_>, expected: &Expected<'_>, verdict: &mut Verdict) -> Result<()> {
-    let path = context.request.output.join(GRAPH_FILE);
+pub fn judge(
+    context: &Context<'_>,
+    format: GraphFormat,
+    expected: &Expected<'_>,
+    verdict: &mut Verdict,
+) -> Result<()> {
+    let Some(file) = graph_file(format) else { return Ok(()) };
+    let path = context.request.output.join(file);
+    let check = if format == GraphFormat::Sif { sif::check } else { check };
     if let Err(wrong) = super::judge(&path, check(context, &path, expected))? {
         verdict.require(false, &wrong);
     }

@@ -29,6 +29,7 @@ mod products;
 pub mod propagation;
 pub mod rows;
 pub mod scan;
+mod sif;
 mod significance;
 pub mod store;
 pub mod table;

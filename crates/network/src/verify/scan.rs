@@ -16,7 +16,7 @@ use super::text::line::{Notation, WrittenRow};
 use super::wanted::Wanted;
 use super::{graph, judge, names, refused};
 use crate::params::{GraphFormat, ScanParams};
-use crate::run::annotate::{EDGES_FILE, GRAPH_FILE};
+use crate::run::annotate::{EDGES_FILE, graph_file};
 use crate::run::scan::PAIRS_FILE;
 
 const METHOD: &str = "every byte of the input and of the answer read by a reader of its own; the \
@@ -157,9 +157,7 @@ fn files_of(context: &Context<'_>, params: &ScanParams) -> Vec<&'static str> {
     if context.request.names.is_some() {
         files.extend([GENES_FILE, EDGES_FILE]);
     }
-    if params.graph == GraphFormat::Graphml {
-        files.push(GRAPH_FILE);
-    }
+    files.extend(graph_file(params.graph));
     files
 }
 
@@ -177,7 +175,7 @@ fn annotations(context: &Context<'_>, params: &ScanParams, verdict: &mut Verdict
             verdict.require(false, &wrong);
         }
     }
-    if params.graph == GraphFormat::Graphml {
+    if params.graph != GraphFormat::None {
         let rows = RowScan {
             paths: &[request.output.join(PAIRS_FILE)],
             wanted: Wanted::passing(&params.filter),
@@ -186,7 +184,7 @@ fn annotations(context: &Context<'_>, params: &ScanParams, verdict: &mut Verdict
             progress: context.progress,
         };
         let expected = graph::Expected { rows: &rows, names: named.names(), labels: None };
-        graph::judge(context, &expected, verdict)?;
+        graph::judge(context, params.graph, &expected, verdict)?;
     }
     Ok(())
 }

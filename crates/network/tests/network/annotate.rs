@@ -85,6 +85,58 @@ fn the_network_of_a_scan_has_the_genes_with_an_edge_and_parallel_edges() {
     assert_eq!(body, expected.concat());
 }
 
+/// Checks a network in SIF of two workloads, and that it does not verify with another line.
+fn check_sif(request: &Request, expected: &str) {
+    for workload in ["scan", "communities"] {
+        let (_, verdict) = run_and_verify(workload, request);
+        assert!(verdict.files.contains(&"network.sif"), "{:?}", verdict.files);
+        assert_eq!(text(request, "network.sif"), expected);
+        for changed in [
+            expected.replacen("coexp", "pp", 1),
+            expected.replacen('3', "4", 1),
+            expected.trim_end().to_owned(),
+            expected.lines().next().unwrap().to_owned() + "\n" + expected,
+            String::new(),
+        ] {
+            fs::write(request.output.join("network.sif"), &changed).unwrap();
+            let verdict = verify(workload, request, &Progress::default()).unwrap();
+            assert!(!verdict.verified, "{workload}: {changed}");
+        }
+    }
+}
+
+#[test]
+fn a_network_in_sif_has_a_line_for_each_edge() {
+    let workspace = Workspace::new();
+    let (input, _) = small(&workspace);
+    let mut request = workspace.request(&[&input], json!({ "min_abs_score": 0.8, "graph": "sif" }));
+    check_sif(&request, "3\tcoexp\t1\n3\tcoexp\t1\n5\tcoexp\t2\n");
+    request.names = Some(workspace.write("names.txt", "A\nB<&>\nTP53 3\nD\n\u{3b5} 5\n"));
+    let lines = "TP53 3\tcoexp\tA\nTP53 3\tcoexp\tA\n\u{3b5} 5\tcoexp\tB<&>\n";
+    check_sif(&request, lines);
+}
+
+/// SIF has no numbers of genes: two genes of the same name would be the same node, and an edge
+/// between them a loop. So their numbers follow their name, and no other name can look the same.
+#[test]
+fn genes_of_the_same_name_are_different_nodes_of_a_network_in_sif() {
+    let workspace = Workspace::new();
+    let (input, _) = small(&workspace);
+    let parameters = json!({ "min_abs_score": 0.8, "graph": "sif" });
+    let mut request = workspace.request(&[&input], parameters);
+    request.names = Some(workspace.write("names.txt", "A\nA (gene 3)\nA\nD\nB (gene)\n"));
+    check_sif(
+        &request,
+        "A (gene 3)\tcoexp\tA (gene 1)\nA (gene 3)\tcoexp\tA (gene 1)\n\
+         B (gene)\tcoexp\tA (gene 3) (gene 2)\n",
+    );
+    let few = json!({ "min_abs_score": 0.8, "min_cluster_samples": 99, "graph": "sif" });
+    request.parameters = few;
+    let (response, _) = run_and_verify("scan", &request);
+    assert_eq!(text(&request, "network.sif"), "");
+    assert_eq!(response.counts["rows_kept"], 0);
+}
+
 #[test]
 fn a_network_of_communities_has_the_community_of_each_gene() {
     let workspace = Workspace::new();

@@ -57,6 +57,11 @@ impl SparseMatrix {
         SparseRow { samples: &self.places[range.clone()], values: &self.values[range] }
     }
 
+    /// The nonzeros of all genes.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// Number of nonzeros.
     pub fn nonzeros(&self) -> usize {
         self.values.len()

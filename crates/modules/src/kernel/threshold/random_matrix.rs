@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use cuesta_core::Result;
+use cuesta_core::budget::Budget;
 use cuesta_runtime::parallel::{self, lock};
 
 use super::akima::Akima;
@@ -56,6 +57,10 @@ pub struct RandomMatrixStep {
     pub eigenvalues: usize,
     /// Chi-square, if there are enough eigenvalues.
     pub chi: Option<f32>,
+    /// Sum of all eigenvalues, which is the number of genes.
+    pub sum: f64,
+    /// Sum of their squares, which is that of the entries of the matrix.
+    pub sum_of_squares: f64,
 }
 
 /// Result of the search.
@@ -85,18 +90,33 @@ const KNOTS_MIN: usize = 5;
 const BINS: usize = 60;
 const BIN_WIDTH: f64 = 0.05;
 
-/// Searches the threshold of a network of `genes` genes. `edges` are all with a score of at least
-/// `smallest`; the search ends there, unconfirmed.
+/// Network that is searched.
+#[derive(Clone, Copy, Debug)]
+pub struct ScoredNetwork<'a> {
+    /// Number of genes.
+    pub genes: usize,
+    /// All edges with a score of at least `smallest`.
+    pub edges: &'a [GeneLink],
+    /// Score at which the search ends, unconfirmed.
+    pub smallest: f32,
+}
+
+/// Searches the threshold of a network, and calls `observe` with each network on the way.
+///
+/// A step costs the cube of the genes of each component that it changes, and 8 bytes for each pair
+/// of them.
 ///
 /// # Errors
-/// An error of a thread.
+/// `Input` when the budget has too little left for a component; errors of `observe`.
 pub fn random_matrix(
-    genes: usize,
-    edges: &[GeneLink],
-    smallest: f32,
+    network: &ScoredNetwork<'_>,
     params: &RandomMatrixParams,
-    threads: usize,
+    (threads, budget): (usize, &Budget),
+    mut observe: impl FnMut(&RandomMatrixStep) -> Result<()>,
 ) -> Result<RandomMatrixResult> {
+    let ScoredNetwork { genes, edges, smallest } = *network;
+    let size_bytes = 2 * size_of_val(edges) as u64;
+    let _lease = budget.take(size_bytes, "the edges by score, and those of components")?;
     let mut sorted = edges.to_vec();
     sorted.sort_unstable_by(|a, b| {
         b.score.abs().total_cmp(&a.score.abs()).then((a.first, a.second).cmp(&(b.first, b.second)))
@@ -108,11 +128,20 @@ pub fn random_matrix(
         let count = sorted.partition_point(|edge| edge.score.abs() >= threshold);
         let components = components(genes, &sorted[..count], params.larger_genes_only);
         let size = components.iter().map(|component| component.genes.len()).sum();
-        solved = solve(components, solved, threads)?;
-        let distinct = distinct(solved.values().flat_map(|known| known.values.iter().copied()));
+        solved = solve(components, solved, threads, budget)?;
+        let values = || solved.values().flat_map(|known| known.values.iter().copied());
+        let distinct = distinct(values());
         let chi = chi_square(&distinct);
-        let eigenvalues = distinct.len();
-        result.steps.push(RandomMatrixStep { threshold, genes: size, eigenvalues, chi });
+        let step = RandomMatrixStep {
+            threshold,
+            genes: size,
+            eigenvalues: distinct.len(),
+            chi,
+            sum: values().map(f64::from).sum(),
+            sum_of_squares: values().map(|value| f64::from(value) * f64::from(value)).sum(),
+        };
+        observe(&step)?;
+        result.steps.push(step);
         match chi {
             Some(chi) if chi < params.chi_independent => result.threshold = Some(threshold),
             Some(chi) if chi >= params.chi_end && result.threshold.is_some() => {
@@ -170,6 +199,7 @@ fn solve(
     components: Vec<Component>,
     mut known: BTreeMap<u32, Solved>,
     threads: usize,
+    budget: &Budget,
 ) -> Result<BTreeMap<u32, Solved>> {
     let mut solved = BTreeMap::new();
     let mut open = Vec::new();
@@ -183,6 +213,8 @@ fn solve(
     }
     let work = |_: &mut (), task: usize| {
         let (component, values) = &mut *lock(&open[task]);
+        let size = component.genes.len() as u64;
+        let _lease = budget.take(8 * size * size, "the matrix of a component")?;
         *values = values_of(component);
         Ok(())
     };

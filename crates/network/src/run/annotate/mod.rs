@@ -1,9 +1,10 @@
 //! Names, graphs and tests added to an answer, whichever engine wrote it: columns of names, a table
-//! of edges with names, the network as GraphML, the differences of a join tested, and p- and
+//! of edges with names, the network as GraphML or SIF, the differences of a join tested, and p- and
 //! q-values of correlations. Runs after the engine and before verification.
 
 mod edges;
 mod graph;
+mod sif;
 mod significance;
 mod tables;
 
@@ -19,7 +20,15 @@ use super::{communities, degrees, differential, join};
 use crate::params::{CommunitiesParams, CorrelateParams, GraphFormat, JoinParams, ScanParams};
 
 pub use edges::{EDGES_FILE, EDGES_HEADER};
-pub use graph::GRAPH_FILE;
+
+/// Returns the name of the network file of a format, if it is one.
+pub fn graph_file(format: GraphFormat) -> Option<&'static str> {
+    match format {
+        GraphFormat::None => None,
+        GraphFormat::Graphml => Some(graph::GRAPH_FILE),
+        GraphFormat::Sif => Some(sif::SIF_FILE),
+    }
+}
 
 /// Adds to the answer in `request.output` what `request.names` and the parameters `graph`, `test`
 /// and `p_values` request: nothing if they request nothing.
@@ -144,11 +153,14 @@ fn scan(context: &Context<'_>, response: &mut Response) -> Result<()> {
             Ok(((), table + rows, names.len() as u64))
         })?;
     }
-    if params.graph == GraphFormat::Graphml {
-        let maker = graph::Maker { edges: &source, names, communities: None };
-        maker.write(output, response)?;
+    match params.graph {
+        GraphFormat::None => Ok(()),
+        GraphFormat::Graphml => {
+            let maker = graph::Maker { edges: &source, names, communities: None };
+            maker.write(output, response)
+        }
+        GraphFormat::Sif => sif::write(context, &source, names, response),
     }
-    Ok(())
 }
 
 fn communities(context: &Context<'_>, response: &mut Response) -> Result<()> {
@@ -156,10 +168,14 @@ fn communities(context: &Context<'_>, response: &mut Response) -> Result<()> {
     let path = context.request.output.join(communities::COMMUNITIES_FILE);
     let names = read_names(context, response)?;
     let names = names.as_ref().map(|names| &names.names);
-    if params.graph == GraphFormat::Graphml {
-        let edges = edges::EdgeSource::of_inputs(context, &params)?;
-        let maker = graph::Maker { edges: &edges, names, communities: Some(&path) };
-        maker.write(&context.request.output, response)?;
+    let edges = edges::EdgeSource::of_inputs(context, &params)?;
+    match params.graph {
+        GraphFormat::None => {}
+        GraphFormat::Graphml => {
+            let maker = graph::Maker { edges: &edges, names, communities: Some(&path) };
+            maker.write(&context.request.output, response)?;
+        }
+        GraphFormat::Sif => sif::write(context, &edges, names, response)?,
     }
     let Some(names) = names else { return Ok(()) };
     timed(response, "name", || {

@@ -107,9 +107,7 @@ pub fn parse(
         Ok((matrix, bytes, rows))
     })?;
     let genes_read = matrix.genes().len() as u64;
-    let remarked =
-        [("summary_rows", matrix.left_out()), ("repeated_samples", matrix.repeated_samples())];
-    response.counts.extend(remarked.into_iter().filter(|(_, count)| *count > 0));
+    response.counts.extend(matrix.doubts(params.genes.log2));
     let matrix = params.genes.apply_to(matrix, OPERATION)?;
     let min_samples = params.min_samples_of(matrix.samples().len());
     response.counts.insert("min_samples", min_samples as u64);
