@@ -56,7 +56,6 @@ def seeds() -> Mapping[str, Sequence[bytes]]:
         ),
         "peer_frames": _peer_frames(),
         "points": (b"\x00# x y\n1,2\n3;4e-1\n", b"\x011 2 3\r\n-4\t5 nan\r\n\n7 8 inf"),
-        "sparse_matrix": tuple(_sparse_matrix(order, width) for order in (0, 1) for width in "fd"),
         "reads": (
             b"\x09" + FASTQ,
             b"\x05" + FASTA,
@@ -68,6 +67,7 @@ def seeds() -> Mapping[str, Sequence[bytes]]:
             b"\x07@a\nAC\nGT\n+\nI@\n+I\n\n@b\n\n+\n\n",
         ),
         "records": (b"\x03\x02\x09\xff\x05\x00\x07", b"\x01\x00\x05\x01\x03\x04"),
+        "sparse_matrix": tuple(_sparse_matrix(order, width) for order in (0, 1) for width in "fd"),
         "tiff": tuple(
             tiff(order, bits, samples, compression)
             for order in "<>"
