@@ -42,8 +42,8 @@ def with_chdb(table: str, answer: str) -> None:
     """Scan with SQL of ClickHouse."""
     import chdb
 
-    found = chdb.query(_QUERY.format(f"file('{table}', Parquet)"), "CSVWithNames")
-    Path(answer).write_bytes(found.bytes())
+    grouped = chdb.query(_QUERY.format(f"file('{table}', Parquet)"), "CSVWithNames")
+    Path(answer).write_bytes(grouped.bytes())
 
 
 def with_datafusion(table: str, answer: str) -> None:
