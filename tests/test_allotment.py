@@ -215,6 +215,15 @@ def test_too_little_address_space_is_refused_before_the_run(
     assert not list(tmp_path.iterdir())
 
 
+def test_the_tightest_limit_of_tasks_counts(tmp_path: Path) -> None:
+    system = System(tmp_path / "root", "0::/user/job_1\n", SECOND_MOUNTS)
+    system.write("/sys/fs/cgroup/user/job_1", pids__max="max", pids__current="10")
+    assert allotment.tasks_left(system.process, system.root) is None
+    system.write("/sys/fs/cgroup/user/job_1", pids__max="110")
+    system.write("/sys/fs/cgroup/user", pids__max="20", pids__current="13")
+    assert allotment.tasks_left(system.process, system.root) == 7
+
+
 def test_memory_that_does_not_fit_in_the_address_space_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -62,6 +62,16 @@ def control_groups(process: Path = _PROCESS, root: Path = Path("/")) -> Allotmen
     )
 
 
+def tasks_left(process: Path = _PROCESS, root: Path = Path("/")) -> int | None:
+    """Return how many more processes and threads the control groups allow; None for any."""
+    left = []
+    for group in _groups(process, root, "pids"):
+        most, running = _number(group / "pids.max"), _number(group / "pids.current")
+        if most is not None:
+            left.append(max(0, most - (running or 0)))
+    return min(left, default=None)
+
+
 def batch_system(variables: Mapping[str, str] = os.environ) -> Allotment:
     """Return what a batch system allots to this process on its node, by its variables."""
     slurm = _slurm_cores(variables)

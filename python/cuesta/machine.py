@@ -21,6 +21,8 @@ FILES_MAX = 65536
 """Most files that `raise_limit_of_files` asks for, where the system allows more."""
 THREADS_ASIDE = 16
 """Threads of a run beside those that compute: they write, make checksums, report progress."""
+TASKS_ENOUGH = 4096
+"""Processes and threads of others that a limit of them is expected to leave room for."""
 STACK_BYTES = 2 << 20
 """Stack of a thread of the kernels."""
 ADDRESS_ASIDE_BYTES = 256 << 20
@@ -129,9 +131,11 @@ def check_address_space(memory_bytes: int) -> None:
 def check_threads(threads: int) -> None:
     """Refuse to start where the system lets this process have no more threads.
 
-    They are started and ended, since limits of users, of control groups and of address space are
-    all met so. Errors: `InputError`.
+    Where a limit may be near they are started and ended: limits of users, of control groups and of
+    address space are all met so. Errors: `InputError`.
     """
+    if not _may_lack_threads(threads + THREADS_ASIDE):
+        return
     release, started = threading.Event(), list[threading.Thread]()
     before = threading.stack_size(STACK_BYTES)
     try:
@@ -149,6 +153,14 @@ def check_threads(threads: int) -> None:
         release.set()
         for thread in started:
             thread.join()
+
+
+def _may_lack_threads(threads: int) -> bool:
+    user, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    is_small = user != resource.RLIM_INFINITY and user < threads + TASKS_ENOUGH
+    left = allotment.tasks_left()
+    is_crowded = left is not None and left < threads + TASKS_ENOUGH
+    return is_small or is_crowded or address_space_bytes() is not None
 
 
 def memory_available_bytes() -> int:
