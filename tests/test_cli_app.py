@@ -77,10 +77,6 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
         ("run assemble x -o out --depth 0.5", "--depth is 0.5, give a whole number from 1 to"),
         ("run scan x -o out --threads=1.5", "--threads is 1.5, give a whole number from 1 to"),
         ("data make points --rows 1.5 -o x", "--rows is 1.5, give a whole number"),
-        ("run assemble x -o out -k 31 -k33", "-k/--kmer-sizes is given twice"),
-        ("run scan x -o out -o y", "-o/--output is given twice, and takes a single value; leave"),
-        ("compare scan x -o out --seed 1 --seed=2", "--seed is given twice"),
-        ("compare --command a=b --repeat 2 --repeat 3 -o out", "--repeat is given twice"),
         ("run communities x -o o --iterations 5", "--iterations is for --method label-propagation"),
         ("run kmeans x -o o --init kmeans++ --centres y", "--init kmeans++ with --centres, which"),
         ("run scan x -o out --threads 0", "--threads is 0, give at least 1"),
@@ -208,3 +204,27 @@ def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr == "cuesta: system: the working folder is gone; cd to another\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("run assemble x -o out -k 31 -k33", "--kmer-sizes is given twice, 31 and 33; the last"),
+        ("run scan x -o out -o y", "-o/--output is given twice, out and y; the last counts"),
+        ("compare scan x -o out --seed 1 --seed=2", "--seed is given twice, 1 and 2; the last"),
+        ("compare --command a=b --repeat 2 --repeat 3 -o out", "--repeat is given twice, 2 and 3"),
+        ("run scan x -o out -o y -q", ""),
+        ("run scan x --seed 1 --seed 1 -o y", ""),
+    ],
+)
+def test_the_last_of_an_option_that_is_given_twice_counts(
+    words: str,
+    text: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call(words.split())
+    printed = capsys.readouterr().err
+    assert printed.count(text) == 1 if text else "given twice" not in printed

@@ -27,7 +27,7 @@ def call(arguments: Sequence[str]) -> object:
     """
     named = [name for name in arguments[:1] if name in COMMANDS]
     command: Any = typer.main.get_command(build(named or COMMANDS))
-    typed.check_single(command, arguments)
+    typed.remark_repeated(command, arguments)
     try:
         return command(args=list(arguments), prog_name="cuesta", standalone_mode=False)
     except typer.TyperException as error:
@@ -48,7 +48,7 @@ def parsed(arguments: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
     command = application.commands[arguments[0]].commands.get(name)
     if command is None or {"-h", "--help"} & set(words):
         return None
-    typed.check_single(command, words[:-1])
+    typed.remark_repeated(command, words[:-1])
     try:
         return name, dict(command.make_context(f"cuesta {arguments[0]} {name}", words[:-1]).params)
     except typer.TyperException as error:

@@ -1,14 +1,17 @@
-"""Options as they are typed: none twice that takes a single value, and numbers in words."""
+"""Options as they are typed: those given twice, and numbers in words."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cuesta.api.options import THREADS_MAX
-from cuesta.errors import InputError
+from cuesta.untrusted import single_line
 from cuesta.workloads import WORKLOAD_NAMES, get_workload
 
+QUIET = frozenset({"-q", "--quiet"})
+"""Options that leave remarks out."""
 _KINDS: dict[type, str] = {int: "a whole number", float: "a number"}
 _COUNTS = {
     "threads": f"a whole number from 1 to {THREADS_MAX}",
@@ -18,28 +21,32 @@ _COUNTS = {
 """Ranges of options that all workloads share."""
 
 
-def check_single(command: Any, words: Sequence[str]) -> None:
-    """Check that no option of a command with a single value is typed twice: the last would win.
+def remark_repeated(command: Any, words: Sequence[str]) -> None:
+    """Remark options of a command that take a single value and are typed twice: the last counts.
 
-    Subcommands are checked by their own options. Errors: `InputError` naming the option.
+    Scripts do that to change a default of theirs. Subcommands are checked by their own options.
     """
+    if QUIET & set(words):
+        return
     options = _options(command)
-    typed: set[str] = set()
+    values: dict[str, str] = {}
     for place, word in enumerate(words):
         if word == "--":
             return
         subcommand = getattr(command, "commands", {}).get(word)
         if subcommand is not None:
-            check_single(subcommand, words[place + 1 :])
+            remark_repeated(subcommand, words[place + 1 :])
             return
         option = _option_of(word, options)
         if option is None or option.multiple or option.is_flag or option.count:
             continue
-        if option.name in typed:
-            raise InputError(
-                f"{'/'.join(option.opts)} is given twice, and takes a single value; leave one out"
-            )
-        typed.add(option.name)
+        value = _value(word, next(iter(words[place + 1 :]), ""), options)
+        earlier = values.get(option.name, value)
+        values[option.name] = value
+        if earlier != value:
+            name = "/".join(option.opts)
+            line = f"{name} is given twice, {earlier} and {value}; the last counts"
+            sys.stderr.write(f"{single_line(line)}\n")
 
 
 def number_text(error: Any, words: Sequence[str]) -> str | None:
