@@ -217,7 +217,7 @@ def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
         ("run scan x --seed 1 --seed 1 -o y", ""),
     ],
 )
-def test_the_last_of_an_option_that_is_given_twice_counts(
+def test_the_last_value_of_a_repeated_option_counts(
     words: str,
     text: str,
     capsys: pytest.CaptureFixture[str],

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(
         ("join", 2),
         ("degrees", 2),
         ("components", 3),
-        ("correlate", 1),
+        ("correlate", 2),
         ("dataflow", 2),
         ("kmeans", 1),
         ("memory", 6),

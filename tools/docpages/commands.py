@@ -95,6 +95,10 @@ def _table(parameters: list[Any]) -> list[str]:
     return [*lines, ""]
 
 
+WORDS_MAX = 30
+"""Longest list of an option's words in a cell without a break."""
+
+
 def _option(parameter: Any) -> Iterator[Option]:
     if parameter.name == "help" or getattr(parameter, "hidden", False):
         return
@@ -104,6 +108,9 @@ def _option(parameter: Any) -> Iterator[Option]:
         value = "" if getattr(parameter, "is_flag", False) else f" {_metavar(parameter)}"
         names = [*parameter.opts, *parameter.secondary_opts]
         words = ", ".join(f"`{name}{value}`" for name in names).replace("|", "\\|")
+        if len(value) > WORDS_MAX and "|" in value:
+            # Lines end between words of code, not within.
+            words = words.replace("\\|", "` \\| `")
     required = "required" if parameter.required else _default(parameter)
     yield Option(words=words, help=_plain(parameter.help or ""), default=required)
 
