@@ -12,8 +12,7 @@ import numpy as np
 from benches import ours, single_cells
 from cuesta.data.obtain import cache_folder, obtain
 from cuesta.data.registry import dataset
-from harness import native
-from harness.answers import lines_of
+from harness import native, scores_of_pairs
 from harness.data import Matrix, matrix_text
 from harness.model import Answer, Case, Contestant, Ratio, Sample
 from harness.native import Job
@@ -71,7 +70,7 @@ def case(correlation: Correlation, product_size: int) -> Case:
         name=correlation.name,
         contestants=(
             ours_multiply(job),
-            ours.cuesta(job, _ours, WHOLE),
+            ours.cuesta(job, scores_of_pairs.of_text, WHOLE),
             Contestant(
                 name=PRODUCT,
                 how=f"OpenBLAS through NumPy, {product_size} x {product_size}, single precision",
@@ -99,7 +98,7 @@ def case(correlation: Correlation, product_size: int) -> Case:
         amount=float(samples) * genes * (genes - 1),
         unit="flop",
         inputs=(correlation.path,),
-        same=same_pairs(correlation.min_abs_score),
+        same=scores_of_pairs.same(correlation.min_abs_score, TOLERANCE_MICRO),
     )
 
 
@@ -115,7 +114,7 @@ def ours_multiply(job: Job) -> Contestant:
         name=MULTIPLY,
         how=f"{job.text}; the phases `prepare` and `multiply`",
         work=work,
-        answer=_ours,
+        answer=scores_of_pairs.of_text,
     )
 
 
@@ -139,7 +138,7 @@ def numpy(scores: dict[str, Any]) -> Contestant:
         genes1, genes2, values = columns
         micro = np.rint(values.astype(float) * 1e6).astype(int)
         pairs = zip((genes1 + 1).tolist(), (genes2 + 1).tolist(), strict=True)
-        return as_answer(dict(zip(pairs, micro.tolist(), strict=True)))
+        return scores_of_pairs.answer(dict(zip(pairs, micro.tolist(), strict=True)))
 
     return Contestant(
         name=NUMPY,
@@ -147,33 +146,3 @@ def numpy(scores: dict[str, Any]) -> Contestant:
         work=work,
         answer=answer,
     )
-
-
-def as_answer(pairs: dict[tuple[int, int], int]) -> Answer:
-    """Scores in millionths by pair of genes."""
-    return Answer(digest=f"{len(pairs)} pairs", rows=len(pairs), values=pairs)
-
-
-def same_pairs(min_abs_score: float) -> Any:
-    """Compares scores to `TOLERANCE_MICRO`; a pair that near the bound may be in one only."""
-    bound = min_abs_score * 1e6 + TOLERANCE_MICRO
-
-    def different(answer: Answer, other: Answer) -> str | None:
-        for pair in answer.values.keys() | other.values.keys():
-            first, second = answer.values.get(pair), other.values.get(pair)
-            if first is None or second is None:
-                if abs(first or second or 0) > bound:
-                    return f"pair {pair} has scores {first} and {second}"
-            elif abs(first - second) > TOLERANCE_MICRO:
-                return f"pair {pair} has scores {first} and {second}"
-        return None
-
-    return different
-
-
-def _ours(folder: Path) -> Answer:
-    pairs: dict[tuple[int, int], int] = {}
-    for line in lines_of(folder / "pairs.txt"):
-        fields = line.split(b"\t", 10)
-        pairs[int(fields[0]), int(fields[1])] = round(float(fields[9]) * 1e6)
-    return as_answer(pairs)

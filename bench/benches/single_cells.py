@@ -9,8 +9,7 @@ import h5py
 import numpy as np
 
 from benches import ours
-from harness import limits
-from harness.answers import lines_of
+from harness import limits, scores_of_pairs
 from harness.cells import Cells, cells_h5ad
 from harness.model import Answer, Case, Contestant, MemoryLimit, Ratio, Sample
 from harness.native import Job
@@ -38,7 +37,7 @@ def case(size: Size) -> Case:
     )
     return Case(
         name=f"{shape.cells} cells x {shape.genes} genes, {100 * density:.0f} % not zero, spearman",
-        contestants=(ours.command(job, _of_text), dense(path)),
+        contestants=(ours.command(job, scores_of_pairs.of_text), dense(path)),
         bars=(
             Ratio(
                 ours=ours.COMMAND, peer=DENSE, at_least=5.0, text="5x dense NumPy, whole processes"
@@ -50,7 +49,7 @@ def case(size: Size) -> Case:
         amount=float(shape.genes * (shape.genes - 1) // 2),
         unit="pairs",
         inputs=(path,),
-        same=same_pairs,
+        same=scores_of_pairs.same(MIN_ABS_SCORE, TOLERANCE_MICRO),
     )
 
 
@@ -71,28 +70,6 @@ def dense(path: Path) -> Contestant:
     )
 
 
-def same_pairs(answer: Answer, other: Answer) -> str | None:
-    """Compare scores; a pair at the bound may be in either answer alone."""
-    bound = MIN_ABS_SCORE * 1e6 + TOLERANCE_MICRO
-    for pair in answer.values.keys() | other.values.keys():
-        first, second = answer.values.get(pair), other.values.get(pair)
-        if first is None or second is None:
-            if abs(first or second or 0) > bound:
-                return f"pair {pair} has scores {first} and {second}"
-        elif abs(first - second) > TOLERANCE_MICRO:
-            return f"pair {pair} has scores {first} and {second}"
-    return None
-
-
-def _of_text(folder: Path) -> Answer:
-    fields = (line.split(b"\t", 10) for line in lines_of(folder / "pairs.txt"))
-    return _answer({(int(row[0]), int(row[1])): round(float(row[9]) * 1e6) for row in fields})
-
-
 def _of_arrays(folder: Path) -> Answer:
     rows = np.load(folder / "pairs.npy").tolist()
-    return _answer({(int(row[0]), int(row[1])): int(row[2]) for row in rows})
-
-
-def _answer(pairs: dict[tuple[int, int], int]) -> Answer:
-    return Answer(digest=f"{len(pairs)} pairs", rows=len(pairs), values=pairs)
+    return scores_of_pairs.answer({(int(row[0]), int(row[1])): int(row[2]) for row in rows})
