@@ -81,14 +81,19 @@ impl ExpressionMatrix {
 
     /// Number of samples that have the name of one before them.
     pub fn repeated_samples(&self) -> u64 {
-        let names: HashSet<&str> = self.samples.iter().map(String::as_str).collect();
-        (self.samples.len() - names.len()) as u64
+        repeated(&self.samples)
     }
 
     /// Whether any value is missing.
     pub fn has_missing(&self) -> bool {
         self.values.iter().any(|value| value.is_nan())
     }
+}
+
+/// Number of names that are that of another before them.
+fn repeated(names: &[String]) -> u64 {
+    let different: HashSet<&String> = names.iter().collect();
+    (names.len() - different.len()) as u64
 }
 
 /// Options of reading a matrix.

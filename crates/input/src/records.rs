@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use cuesta_core::{Error, Result};
 
-use crate::{storage, unpack};
+use crate::storage;
+use crate::unpack::{self, CompressionFormat};
 
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 100;
@@ -124,11 +125,11 @@ impl RecordFiles {
 /// The program that packed a file, by its first bytes. Random keys of records begin so in a file of
 /// a hundred million: the two bytes of gzip alone are not enough.
 fn packed_by(path: &Path) -> Option<&'static str> {
-    let mut start = [0; 4];
     let input = storage::Input::open(path).ok()?;
+    let mut start = vec![0; input.size_bytes().ok()?.min(unpack::START_BYTES) as usize];
     input.read_exact_at(&mut start, 0).ok()?;
-    let packing = unpack::compression_of(path).ok()?;
-    let is_deflated = start[2] == 8 && start[3] < 0x20;
+    let packing = CompressionFormat::of(&start);
+    let is_deflated = matches!(start[..], [_, _, 8, ..0x20, ..]);
     (packing.is_packed() && (!packing.is_gzip() || is_deflated)).then(|| packing.name())
 }
 

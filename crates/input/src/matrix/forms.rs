@@ -1,7 +1,6 @@
 //! A matrix in either form, for workloads that compute with both.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::path::Path;
 
 use cuesta_core::Result;
@@ -76,8 +75,7 @@ impl GeneMatrix {
 
     /// Number of samples that have the name of one before them.
     pub fn repeated_samples(&self) -> u64 {
-        let names: HashSet<&str> = self.samples().iter().map(String::as_str).collect();
-        (self.samples().len() - names.len()) as u64
+        super::repeated(self.samples())
     }
 
     /// Memory of the values, in bytes.

@@ -9,7 +9,7 @@ use needletail::errors::{ParseError, ParseErrorKind};
 use needletail::parser::Format;
 
 use super::mates::Pair;
-use super::{OPERATION, text};
+use super::{OPERATION, text, trim};
 use crate::unpack;
 
 /// A record of a file, by the number of records before it.
@@ -133,7 +133,7 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
 
 /// Refusal of a record with a byte among its qualities that is none.
 pub(super) fn no_quality(place: &RecordPlace<'_>, qualities: &[u8]) -> Error {
-    let byte = qualities.iter().find(|byte| !(b'!'..=b'~').contains(byte)).copied();
+    let byte = qualities.iter().copied().find(|byte| !trim::is_quality(*byte));
     let text = format!(
         "{}, record {}: the byte {:#04x} in its last line is no quality, those are signs from ! to \
          ~; take out blanks at the ends of lines, or obtain it again",

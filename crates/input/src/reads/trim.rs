@@ -173,11 +173,17 @@ pub struct ReadRecord<'t> {
     pub qualities: &'t [u8],
 }
 
-/// Whether all bytes are signs from `!` to `~`.
+/// Whether a byte is a sign from `!` to `~`.
+#[inline]
+pub(super) fn is_quality(byte: u8) -> bool {
+    (b'!'..=b'~').contains(&byte)
+}
+
+/// Whether all bytes are qualities.
 #[inline]
 pub(super) fn are_qualities(bytes: &[u8]) -> bool {
     // Without an early end, so that many bytes are compared at a time.
-    !bytes.iter().fold(false, |is_other, byte| is_other | !(b'!'..=b'~').contains(byte))
+    !bytes.iter().fold(false, |is_other, byte| is_other | !is_quality(*byte))
 }
 
 /// Returns the numbers of letters that remain of the one or two reads of a group.
