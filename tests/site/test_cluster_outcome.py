@@ -18,7 +18,8 @@ from testbed_slurm import MEMORY_MIB, SlurmBed
 
 __all__ = ["slurm"]
 
-SLURM = (*QUICK, "--scheduler", "slurm", "--nodes", "2", "--set", "poll=1")
+PARTITION = (*QUICK, "--scheduler", "slurm", "--set", "poll=1")
+SLURM = (*PARTITION, "--nodes", "2")
 ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 
@@ -64,7 +65,9 @@ def test_a_waiting_job_reports_its_reason_and_a_cancelled_job_is_cancelled(
     slurm: SlurmBed, job: Path
 ) -> None:
     """Three nodes of two: Slurm accepts the job, and never starts it."""
-    words = command("submit", *SLURM, "--nodes", "3", "--wait", "-o", str(job), "--", "/bin/true")
+    words = command(
+        "submit", *PARTITION, "--nodes", "3", "--wait", "-o", str(job), "--", "/bin/true"
+    )
     with subprocess.Popen(
         words,
         env=slurm.environment(),
@@ -94,7 +97,7 @@ def test_a_waiting_job_reports_its_reason_and_a_cancelled_job_is_cancelled(
 
 def test_a_cancelled_job_needs_no_grace(slurm: SlurmBed, job: Path) -> None:
     """The state file is recent, and Slurm reports that the job never had a node."""
-    words = ["submit", *SLURM, "--nodes", "3", "-o", str(job), "--", "/bin/true"]
+    words = ["submit", *PARTITION, "--nodes", "3", "-o", str(job), "--", "/bin/true"]
     assert call(*words, **slurm.environment()).returncode == 0
     slurm.run("scancel", (job / "job").read_text())
     started_s = time.time()

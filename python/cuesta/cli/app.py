@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from typing import NoReturn
 
 from cuesta import __version__, python_path, ranks
 from cuesta.cli import streams, verbosity
@@ -49,8 +50,14 @@ def main() -> None:
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _terminate)
     if ranks.rank() > 0:
-        sys.exit(streams.flushed(_other_rank(verbosity.words(sys.argv[1:]))))
-    sys.exit(streams.flushed(call(sys.argv[1:])))
+        _leave(_other_rank(verbosity.words(sys.argv[1:])))
+    _leave(call(sys.argv[1:]))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process. The result is reported, so an interrupt from here on cannot change it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(streams.flushed(code))
 
 
 def call(arguments: Sequence[str]) -> int:
