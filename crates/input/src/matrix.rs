@@ -424,6 +424,27 @@ mod tests {
         assert!(message(b"gene\ts1\na\t1\n  \t2\n").contains("line 3 of m.txt has no gene name"));
     }
 
+    /// It was a sample, and raised the least number of values that a gene must have.
+    #[test]
+    fn a_column_without_a_name_is_no_sample() {
+        let text = message(b"gene\ta\t\tb\nx\t1\t2\t3\ny\t4\t5\t6\n");
+        assert!(text.contains("has a column 3 without a name; name it, or"), "{text}");
+        assert!(text.contains("such as --columns 2,4"), "{text}");
+    }
+
+    /// The line of most samples had the blame for the sign of another.
+    #[test]
+    fn the_number_with_another_decimal_sign_is_named() {
+        let text = message(b"gene;a;b\nx;1,5;2,5\ny;2,5;7.5\nz;1,5;3,5\n");
+        assert!(text.contains("line 3") && text.contains("\"7.5\""), "{text}");
+    }
+
+    #[test]
+    fn a_second_line_of_names_is_refused() {
+        let text = message(b",a,a,b\n,s1,s2,s3\nx,1,2,3\ny,3,4,5\n");
+        assert!(text.contains("line 2 of m.txt is a second line of names"), "{text}");
+    }
+
     /// Pairs were asked whether their first line is a header or a gene.
     #[test]
     fn gene_pairs_are_named_and_no_matrix() {

@@ -22,6 +22,10 @@ pub fn split_at_line(bytes: &[u8], place: usize) -> (&[u8], &[u8]) {
 /// The fault of a row without a name.
 const NO_NAME: &str = "has no gene name; give the gene one, or leave the line out";
 
+/// The fault of names below the header, such as pandas writes for columns of several levels.
+const TWO_HEADERS: &str = "is a second line of names below the header; keep the line that names \
+                           the samples";
+
 /// Properties that all lines of a text share.
 pub struct Table<'a> {
     /// The name of the file for messages.
@@ -45,17 +49,6 @@ pub enum TableRow {
 /// The error of a text that cannot be read.
 pub fn form_error(name: &str, error: &FormError) -> Error {
     Error::input(OPERATION, error.message(name))
-}
-
-/// `--missing` with a word, as a shell takes it.
-fn missing_option(field: &[u8]) -> String {
-    let word = String::from_utf8_lossy(fields::bare(field));
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+".contains(letter);
-    let equals = if word.starts_with('-') { "=" } else { " " };
-    match word.chars().all(is_plain) {
-        true => format!("--missing{equals}{word}"),
-        false => format!("--missing{equals}'{word}'"),
-    }
 }
 
 impl<'a> Table<'a> {
@@ -213,9 +206,10 @@ impl<'a> Table<'a> {
         };
         match self.form.number(field) {
             None if memchr::memchr(0, line.text).is_some() => Err(self.error(line, ZERO_BYTES)),
+            None if index == 0 && self.is_second_header(line) => Err(self.error(line, TWO_HEADERS)),
             None => Err(fail(&self.no_number(field))),
             Some(value) if value.is_infinite() => {
-                let missing = missing_option(field);
+                let missing = fields::missing_option(field);
                 let error = fail("an infinite value").sentence();
                 let remedy = "a logarithm of 0? then add 1 to the counts before, as --log2 does";
                 Err(Error::input(OPERATION, format!("{error}; {remedy}; or give {missing}")))
@@ -224,10 +218,24 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// Whether a line right below the header holds nothing but text where samples have values.
+    fn is_second_header(&self, line: &TableLine) -> bool {
+        let fields = fields::fields(line.text, self.form.signs.delimiter);
+        let mut values =
+            fields.iter().zip(&self.form.roles).filter(|(_, role)| **role == Role::Value);
+        self.form.has_header
+            && self.form.samples.len() > 1
+            && line.number == self.form.begins_at.1 + 1
+            && values.all(|(field, _)| fields::is_text(field))
+    }
+
     fn no_number(&self, field: &[u8]) -> String {
         let what = "something other than a number";
         if fields::is_missing_word(field) {
-            return format!("{what} (a missing value? then give {})", missing_option(field));
+            return format!(
+                "{what} (a missing value? then give {})",
+                fields::missing_option(field)
+            );
         }
         if let Some(written) = fields::without_thousands(field, self.form.signs.decimal) {
             let choice = match self.form.signs.decimal {

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use memchr::memchr;
 
 use super::mates;
+use crate::table::kinds;
 use crate::unpack;
 
 /// Bytes at the beginning of a file that determine its format.
@@ -184,6 +185,15 @@ pub(super) fn other_form(start: &[u8]) -> Option<&'static str> {
     if start.starts_with(b"BAM\x01") || start.starts_with(b"CRAM") {
         return Some("holds alignments; give what `samtools fastq FILE` writes");
     }
+    if [&b"@HD\tVN:"[..], b"@SQ\tSN:", b"@RG\tID:"].iter().any(|begin| start.starts_with(begin)) {
+        return Some("holds alignments (SAM); give what `samtools fastq FILE` writes");
+    }
+    if start.starts_with(b"NCBI.sra") {
+        return Some("is an SRA archive; give what `fasterq-dump FILE` writes");
+    }
+    if start.starts_with(b"LOCUS ") || start.starts_with(b"ID   ") {
+        return Some("is an annotated sequence; give reads, in FASTQ or FASTA");
+    }
     if start.starts_with(b"PK\x03\x04") {
         return Some("is a ZIP archive; unpack it with `unzip FILE`");
     }
@@ -201,6 +211,12 @@ pub(super) fn other_form(start: &[u8]) -> Option<&'static str> {
     }
     if start.starts_with(b"\x1f\x9d") {
         return Some("is packed by compress; unpack it with `gzip -dc FILE`");
+    }
+    if start.starts_with(b"\x04\x22\x4d\x18") {
+        return Some("is packed by lz4; unpack it with `lz4 -d FILE`");
+    }
+    if kinds::other_kind(start).is_some_and(|kind| kind.name == kinds::WEB_PAGE) {
+        return Some("is a web page (HTML): the download failed; obtain the file itself");
     }
     if memchr(b'\n', start).is_none() && memchr(b'\r', start).is_some() {
         return Some(
@@ -282,6 +298,20 @@ mod tests {
             other_form(&header),
             Some("is an archive of tar; unpack it with `tar -xf FILE`")
         );
+    }
+
+    #[test]
+    fn other_files_are_named() {
+        for (start, name) in [
+            (&b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:5\n"[..], "(SAM)"),
+            (b"NCBI.sra\x05\x03\x19\x88", "fasterq-dump"),
+            (b"LOCUS       NC_000913  4641652 bp\n", "annotated sequence"),
+            (b"\x04\x22\x4d\x18\x64\x40", "lz4 -d"),
+            (b"<!DOCTYPE html><html>", "web page"),
+        ] {
+            assert!(other_form(start).is_some_and(|form| form.contains(name)), "{name}");
+        }
+        assert_eq!(other_form(b"@HD7:1\nACGT\n+\nIIII\n"), None);
     }
 
     #[test]

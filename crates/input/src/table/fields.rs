@@ -168,6 +168,17 @@ pub fn without_thousands(field: &[u8], decimal: u8) -> Option<String> {
     (is_grouped && fraction.is_none_or(has_digits)).then(|| text.replace(between, ""))
 }
 
+/// `--missing` with a word, as a shell takes it.
+pub fn missing_option(field: &[u8]) -> String {
+    let word = String::from_utf8_lossy(bare(field));
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+".contains(letter);
+    let equals = if word.starts_with('-') { "=" } else { " " };
+    match word.chars().all(is_plain) {
+        true => format!("--missing{equals}{word}"),
+        false => format!("--missing{equals}'{word}'"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

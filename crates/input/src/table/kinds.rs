@@ -13,6 +13,8 @@ pub struct OtherKind {
     starts: &'static [&'static [u8]],
 }
 
+/// Name of the kind that a failed download leaves.
+pub const WEB_PAGE: &str = "a web page (HTML)";
 const UNPACK: &str = "unpack it first";
 
 /// All kinds, in the order in which they are tried.
@@ -60,7 +62,7 @@ pub const OTHER_KINDS: [OtherKind; 16] = [
     ),
     kind("a PDF", "give the table itself, as text", &[b"%PDF"]),
     kind(
-        "a web page (HTML)",
+        WEB_PAGE,
         "the download failed or needs another address; obtain the file itself",
         &[b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML"],
     ),

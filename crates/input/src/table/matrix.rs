@@ -162,7 +162,7 @@ impl Recognition<'_> {
                  give an expression matrix, a line a gene",
             ));
         };
-        let decimal = self.params.decimal.byte().unwrap_or(b'.');
+        let decimal = self.params.decimal.byte().unwrap_or_else(|| self.likely_decimal(delimiter));
         let cut = |line: &TableLine<'_>| fields::fields(line.text, delimiter).len();
         let first = fields::fields(self.table[0].text, delimiter);
         let short = self.table.get(1).is_some_and(|row| cut(row) == first.len() + 1);
@@ -196,6 +196,19 @@ impl Recognition<'_> {
         let layout = self.roles(&fit, &labels, width)?;
         let samples = self.samples(&labels, &layout.roles, has_header)?;
         Ok(self.form(signs, layout, samples, (has_header, short)))
+    }
+
+    /// The decimal sign of most numbers in the lines: a point if as many have a comma.
+    fn likely_decimal(&self, delimiter: u8) -> u8 {
+        let rows = self.table.iter().map(|line| fields::fields(line.text, delimiter));
+        let values: Vec<&[u8]> = rows.flat_map(|row| row.into_iter().skip(1)).collect();
+        let with = |sign: u8, other: u8| {
+            let is_with = |field: &&&[u8]| {
+                fields::number(field, sign).is_some() && fields::number(field, other).is_none()
+            };
+            values.iter().filter(is_with).count()
+        };
+        if with(b',', b'.') > with(b'.', b',') { b',' } else { b'.' }
     }
 
     /// The likely cause of a first line that has one field.

@@ -54,8 +54,18 @@ impl MatrixColumns<'_> {
             }
         } else if is_counts {
             chosen.retain(|column| !header::FEATURE_COUNTS_ANNOTATION.contains(column));
+        } else if let Some(&column) = chosen.iter().find(|&&column| self.is_nameless(column)) {
+            let (number, remedy) = (column + 1, self.remedy(&chosen));
+            return Err(format!(
+                "has a column {number} without a name; name it, or to leave it out, {remedy}"
+            ));
         }
         self.with_samples(kind, &chosen)
+    }
+
+    /// Whether a header leaves the name of a column of numbers out.
+    fn is_nameless(&self, column: usize) -> bool {
+        !self.names.is_empty() && self.is_sample(column) && self.label(column).is_empty()
     }
 
     /// The layout of a row with these samples.
@@ -120,6 +130,9 @@ impl MatrixColumns<'_> {
     fn remedy(&self, chosen: &[usize]) -> String {
         let is_sample = |column: &usize| *column != self.name && self.is_sample(*column);
         let mut samples: Vec<usize> = chosen.iter().copied().filter(is_sample).collect();
+        if samples.iter().any(|&column| !self.is_nameless(column)) {
+            samples.retain(|&column| !self.is_nameless(column));
+        }
         if samples.is_empty() {
             samples = (self.name + 1..self.width).filter(is_sample).collect();
         }
