@@ -38,12 +38,25 @@ def lists() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def kinds(inputs: str) -> list[tuple[str, str, str]]:
-    """Return the kinds of files that are refused, and the remedies."""
+    """Return the kinds of files that are refused as tables or as reads, and the remedies."""
     text = (SOURCES / "kinds.rs").read_text("utf-8")
-    words = dict(re.findall(r'const (\w+): &str = "(.*)";', text))
-    calls = re.findall(r'kind\(\s*"([^"]*)",\s*("[^"]*"|\w+),', text)
-    rows = [(inputs, name, words.get(word, word.strip('"'))) for name, word in calls]
-    return [(group, name, remedy.replace("\\\\", "\\")) for group, name, remedy in rows]
+    words = dict(re.findall(r'const (\w+): &str\s*= "(.*)";', text))
+    kind = r'kind\(\s*"([^"]*)",\s*("[^"]*"|\w+),'
+    shared = {
+        constant: (name, remedy)
+        for constant, name, remedy in re.findall(rf"const (\w+): OtherKind =\s*{kind}", text)
+    }
+    rows = []
+    for group, constant in ((inputs, "OTHER_KINDS"), ("reads", "OTHER_READS")):
+        listed = re.search(rf"{constant}: \[OtherKind; (\d+)\] = \[(.*?)\n\];", text, re.S)
+        assert listed is not None, f"{constant} is not there"
+        items = re.findall(rf"\n    (?:{kind}|(\w+),(?=\n))", f"{listed[2]}\n")
+        assert len(items) == int(listed[1]), f"{constant}: a kind is not understood"
+        for name, remedy, word in items:
+            name, remedy = shared[word] if word else (name, remedy)
+            remedy = words.get(remedy, remedy.strip('"')).replace("\\\\", "\\")
+            rows.append((group, name, remedy))
+    return rows
 
 
 def current(text: str) -> str:

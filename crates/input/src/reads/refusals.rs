@@ -145,7 +145,7 @@ pub(super) fn no_quality(place: &RecordPlace<'_>, qualities: &[u8]) -> Error {
 }
 
 /// The format of a file that does not hold reads, with a remedy.
-fn form_of(path: &Path) -> Option<&'static str> {
+fn form_of(path: &Path) -> Option<String> {
     let mut start = Vec::new();
     let text = unpack::open(path).ok()?;
     text.take(text::START_BYTES as u64).read_to_end(&mut start).ok()?;

@@ -177,53 +177,27 @@ impl<R: Read> Read for FourLines<R> {
     }
 }
 
-/// The format of a text that does not hold reads, by its beginning, with a remedy.
-pub(super) fn other_form(start: &[u8]) -> Option<&'static str> {
-    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-        return Some("is UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8 FILE`");
+/// The kind of a text that does not hold reads, by its beginning, with a remedy.
+pub(super) fn other_form(start: &[u8]) -> Option<String> {
+    if let Some(kind) = kinds::kind_of(start, &kinds::OTHER_READS) {
+        return Some(format!("is {}; {}", kind.name, kind.remedy));
     }
-    if start.starts_with(b"BAM\x01") || start.starts_with(b"CRAM") {
-        return Some("holds alignments; give what `samtools fastq FILE` writes");
-    }
-    if [&b"@HD\tVN:"[..], b"@SQ\tSN:", b"@RG\tID:"].iter().any(|begin| start.starts_with(begin)) {
-        return Some("holds alignments (SAM); give what `samtools fastq FILE` writes");
-    }
-    if start.starts_with(b"NCBI.sra") {
-        return Some("is an SRA archive; give what `fasterq-dump FILE` writes");
-    }
-    if start.starts_with(b"LOCUS ") || start.starts_with(b"ID   ") {
-        return Some("is an annotated sequence; give reads, in FASTQ or FASTA");
-    }
-    if start.starts_with(b"PK\x03\x04") {
-        return Some("is a ZIP archive; unpack it with `unzip FILE`");
-    }
-    if start.get(257..262) == Some(b"ustar") {
-        return Some("is an archive of tar; unpack it with `tar -xf FILE`");
-    }
-    if start.starts_with(b"\x1f\x8b") {
-        return Some("is packed by gzip once more inside; give what `gzip -dc FILE` writes");
-    }
-    if unpack::CompressionFormat::of(start).is_packed() {
-        return Some("is packed twice; unpack it once, and give what that writes");
-    }
-    if start.starts_with(b"\x5d\0\0") {
-        return Some("is packed by lzma; unpack it with `xz --format=lzma -d FILE`");
-    }
-    if start.starts_with(b"\x1f\x9d") {
-        return Some("is packed by compress; unpack it with `gzip -dc FILE`");
-    }
-    if start.starts_with(b"\x04\x22\x4d\x18") {
-        return Some("is packed by lz4; unpack it with `lz4 -d FILE`");
-    }
-    if kinds::other_kind(start).is_some_and(|kind| kind.name == kinds::WEB_PAGE) {
-        return Some("is a web page (HTML): the download failed; obtain the file itself");
-    }
-    if memchr(b'\n', start).is_none() && memchr(b'\r', start).is_some() {
-        return Some(
-            "ends its lines in carriage returns alone; give what `tr '\\r' '\\n' < FILE` writes",
-        );
-    }
-    None
+    let form = match unpack::CompressionFormat::of(start) {
+        unpack::CompressionFormat::Gzip | unpack::CompressionFormat::Bgzip => {
+            "is packed by gzip once more inside; give what `gzip -dc FILE` writes"
+        }
+        format if format.is_packed() => {
+            "is packed twice; unpack it once, and give what that writes"
+        }
+        _ if start.get(257..262) == Some(b"ustar") => {
+            "is an archive of tar; unpack it with `tar -xf FILE`"
+        }
+        _ if memchr(b'\n', start).is_none() && memchr(b'\r', start).is_some() => {
+            "ends its lines in carriage returns alone; give what `tr '\\r' '\\n' < FILE` writes"
+        }
+        _ => return None,
+    };
+    Some(form.to_owned())
 }
 
 #[cfg(test)]
@@ -296,7 +270,7 @@ mod tests {
         header[257..262].copy_from_slice(b"ustar");
         assert_eq!(
             other_form(&header),
-            Some("is an archive of tar; unpack it with `tar -xf FILE`")
+            Some("is an archive of tar; unpack it with `tar -xf FILE`".to_owned())
         );
     }
 
@@ -306,7 +280,7 @@ mod tests {
             (&b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:5\n"[..], "(SAM)"),
             (b"NCBI.sra\x05\x03\x19\x88", "fasterq-dump"),
             (b"LOCUS       NC_000913  4641652 bp\n", "annotated sequence"),
-            (b"\x04\x22\x4d\x18\x64\x40", "lz4 -d"),
+            (b"\x04\x22\x4d\x18\x64\x40", "lz4"),
             (b"<!DOCTYPE html><html>", "web page"),
         ] {
             assert!(other_form(start).is_some_and(|form| form.contains(name)), "{name}");

@@ -64,7 +64,7 @@ pub const READ: [InputForm; 29] = [
 ];
 
 /// Forms that are refused because they can be read in two ways.
-pub const TWO_READINGS: [InputForm; 15] = [
+pub const TWO_READINGS: [InputForm; 16] = [
     form(
         POINTS,
         "`1,5` in every line: two numbers, or one",
@@ -73,6 +73,7 @@ pub const TWO_READINGS: [InputForm; 15] = [
     form(TABLES, "`1,234`: a decimal comma, or one between thousands", "`--decimal comma`"),
     form(TABLES, "`1.234` between semicolons: the same of a point", "`--decimal point`"),
     form(TABLES, "two delimiters fit", "`--delimiter`"),
+    form(MATRIX, "a column of numbers without a name: a sample, or none", "a name, or `--columns`"),
     form(
         POINTS,
         "a first line `0,1,2`: names that count, or a point",

@@ -13,9 +13,35 @@ pub struct OtherKind {
     starts: &'static [&'static [u8]],
 }
 
-/// Name of the kind that a failed download leaves.
-pub const WEB_PAGE: &str = "a web page (HTML)";
 const UNPACK: &str = "unpack it first";
+const DOWNLOAD: &str = "the download failed or needs another address; obtain the file itself";
+const FASTQ: &str = "give what `samtools fastq FILE` writes";
+const SEQUENCE: &str = "give reads, in FASTQ or FASTA";
+const WEB_PAGES: [&[u8]; 4] = [b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML"];
+const LZ4: OtherKind =
+    kind("compressed by lz4", "unpack it first with unlz4", &[b"\x04\x22\x4D\x18"]);
+const LZMA: OtherKind =
+    kind("compressed by lzma", "unpack it first with xz --format=lzma -d", &[b"\x5D\0\0"]);
+const COMPRESS: OtherKind =
+    kind("compressed by compress (.Z)", "unpack it first with gunzip", &[b"\x1F\x9D"]);
+
+/// Kinds of files that are given as reads, and are none.
+pub const OTHER_READS: [OtherKind; 10] = [
+    kind(
+        "UTF-16 text",
+        "convert it with `iconv -f UTF-16 -t UTF-8 FILE`",
+        &[b"\xFF\xFE", b"\xFE\xFF"],
+    ),
+    kind("alignments (BAM or CRAM)", FASTQ, &[b"BAM\x01", b"CRAM"]),
+    kind("alignments (SAM)", FASTQ, &[b"@HD\tVN:", b"@SQ\tSN:", b"@RG\tID:"]),
+    kind("an SRA archive", "give what `fasterq-dump FILE` writes", &[b"NCBI.sra"]),
+    kind("an annotated sequence (GenBank or EMBL)", SEQUENCE, &[b"LOCUS ", b"ID   "]),
+    kind("a zip archive", UNPACK, &[b"PK\x03\x04"]),
+    LZ4,
+    LZMA,
+    COMPRESS,
+    kind("a web page (HTML)", DOWNLOAD, &WEB_PAGES),
+];
 
 /// All kinds, in the order in which they are tried.
 pub const OTHER_KINDS: [OtherKind; 16] = [
@@ -34,9 +60,9 @@ pub const OTHER_KINDS: [OtherKind; 16] = [
         "save the sheet as tab-separated text",
         &[b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"],
     ),
-    kind("compressed by lz4", "unpack it first with unlz4", &[b"\x04\x22\x4D\x18"]),
-    kind("compressed by lzma", "unpack it first with xz --format=lzma -d", &[b"\x5D\0\0"]),
-    kind("compressed by compress (.Z)", "unpack it first with gunzip", &[b"\x1F\x9D"]),
+    LZ4,
+    LZMA,
+    COMPRESS,
     kind("a 7z archive", UNPACK, &[b"7z\xBC\xAF\x27\x1C"]),
     kind(
         "Parquet",
@@ -61,11 +87,7 @@ pub const OTHER_KINDS: [OtherKind; 16] = [
         &[b"\xFF\xFE", b"\xFE\xFF"],
     ),
     kind("a PDF", "give the table itself, as text", &[b"%PDF"]),
-    kind(
-        WEB_PAGE,
-        "the download failed or needs another address; obtain the file itself",
-        &[b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML"],
-    ),
+    kind("a web page (HTML)", DOWNLOAD, &WEB_PAGES),
     kind(
         "a sparse Matrix Market file",
         "write it as a dense table of text, a row a gene",
@@ -83,7 +105,12 @@ const fn kind(
 
 /// The kind of a file that begins with these bytes; `None` where it may be text.
 pub fn other_kind(start: &[u8]) -> Option<&'static OtherKind> {
-    OTHER_KINDS.iter().find(|kind| kind.starts.iter().any(|begin| start.starts_with(begin)))
+    kind_of(start, &OTHER_KINDS)
+}
+
+/// The first of `kinds` that a file with these first bytes is of.
+pub fn kind_of<'k>(start: &[u8], kinds: &'k [OtherKind]) -> Option<&'k OtherKind> {
+    kinds.iter().find(|kind| kind.starts.iter().any(|begin| start.starts_with(begin)))
 }
 
 /// Whether zero bytes from `place` on follow lines of text, up to the end.
