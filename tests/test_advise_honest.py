@@ -80,7 +80,7 @@ def sampled(engine: str, starts: list[float], work: list[float]) -> dict[str, An
     }
 
 
-def test_repeats_in_one_session_do_not_hide_its_start(tmp_path: Path) -> None:
+def test_repeats_in_a_session_do_not_hide_its_start(tmp_path: Path) -> None:
     """Three repeats shared a session of Spark that took 15 s to start; the median repeat had no
     start, so that choices among runs had none. Now a run by itself has it.
     """
@@ -93,7 +93,7 @@ def test_repeats_in_one_session_do_not_hide_its_start(tmp_path: Path) -> None:
     assert run.seconds == 19.0
 
 
-def test_one_size_does_not_say_which_part_of_a_time_grows(tmp_path: Path) -> None:
+def test_a_single_size_does_not_show_which_part_of_a_time_grows(tmp_path: Path) -> None:
     (large,) = among(tmp_path, [record("mpi", 10**8, 1.0)], 1e9)
     assert large.seconds
     assert large.seconds.low < 1.0 < 10.0 <= large.seconds.high
@@ -102,7 +102,7 @@ def test_one_size_does_not_say_which_part_of_a_time_grows(tmp_path: Path) -> Non
     assert small.seconds.low < 0.1 < 1.0 <= small.seconds.high
 
 
-def test_a_run_that_says_nothing_does_not_refuse_the_others(
+def test_a_run_without_evidence_does_not_refuse_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A record without an input refused the whole answer. Now it is left out, with the reason."""
@@ -213,7 +213,7 @@ def test_jobs_of_a_month_keep_nodes_busy_or_are_too_many(
         ({}, {"cpu-quota": "1024"}, "cpu-quota needs 1024 cores, there are "),
     ],
 )
-def test_a_study_of_more_cores_than_there_are_says_so_beforehand(
+def test_a_study_of_more_cores_than_the_machine_has_is_remarked_beforehand(
     options: dict[str, str], machine: dict[str, str], reason: str
 ) -> None:
     engine = "mpi" if "ranks" in options else "spark"

@@ -148,7 +148,7 @@ def test_a_checkpoint_with_a_link_is_refused_and_its_target_remains(
 
 
 @pytest.mark.parametrize("foreign", ["spectrum.tsv", "43.trusted", "notes.txt"])
-def test_a_folder_with_files_of_others_is_refused_and_stays(
+def test_a_folder_with_foreign_files_is_refused_and_remains(
     reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], foreign: str
 ) -> None:
     """`--resume` took over any folder, and replaced files of the names of its own.

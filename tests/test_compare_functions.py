@@ -62,7 +62,7 @@ def test_a_different_table_has_no_time() -> None:
     assert rows["a"]["median_s"] > 0
 
 
-def test_a_function_that_raises_or_returns_no_table_lets_the_others_go_on() -> None:
+def test_a_function_that_raises_or_returns_no_table_does_not_end_the_rest() -> None:
     def raises() -> Any:
         raise ValueError("no luck")
 
@@ -105,7 +105,7 @@ def test_bad_rules_are_refused(rules: dict[str, Any], message: str) -> None:
         lab.compare({"a": lambda: ROWS, "b": lambda: ROWS}, **rules)
 
 
-def test_one_function_is_not_a_comparison() -> None:
+def test_a_single_function_is_not_a_comparison() -> None:
     with pytest.raises(InputError, match="at least two functions"):
         lab.compare({"a": lambda: ROWS})
 

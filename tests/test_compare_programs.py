@@ -85,7 +85,7 @@ def test_a_different_answer_has_no_time_and_is_shown_as_a_row(compare: Caller) -
         (shell("read line || exit 7"), "failed", "exit code 7"),
     ],
 )  # fmt: skip
-def test_a_bad_program_has_a_verdict_and_the_others_go_on(
+def test_a_bad_program_has_a_verdict_and_the_rest_run(
     compare: Caller, bad: str, verdict: str, sentence: str
 ) -> None:
     programs = {"bad": bad, "a": GOOD, "b": GOOD}
@@ -205,7 +205,7 @@ def test_an_expected_answer_is_the_reference(compare: Caller) -> None:
     assert verdicts(record) == {"a": "different", "b": "equal"}
 
 
-def test_one_program_is_compared_with_an_expected_answer(compare: Caller) -> None:
+def test_a_single_program_is_compared_with_an_expected_answer(compare: Caller) -> None:
     compare.write("right.csv", ROWS)
     compare({"a": GOOD}, "--answer", "out.csv", "--expected", "right.csv")
     assert compare.code == 0
@@ -243,7 +243,7 @@ def test_runs_are_interleaved_in_an_order_that_the_seed_draws(compare: Caller) -
     assert all(sorted(round_) == ["a 1", "b 1", "c 1"] for round_ in orders[0])
 
 
-def test_a_program_uses_the_given_cores(compare: Caller) -> None:
+def test_a_program_uses_the_chosen_cores(compare: Caller) -> None:
     script = shell('grep Cpus_allowed_list /proc/self/status > "$CUESTA_ANSWER"')
     record = compare({"a": script, "b": script}, "--answer", "out.txt", "--threads", "1")
     assert compare.code == 0

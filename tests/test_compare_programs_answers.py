@@ -65,7 +65,7 @@ def test_permuted_rows_and_columns_have_the_same_digest(
 
 @AT_ANY_SPEED
 @given(ROWS, some.data())
-def test_any_changed_cell_changes_the_digest_and_is_found(
+def test_any_changed_cell_changes_the_digest_and_is_reported(
     rows: list[tuple[Cell, ...]], data: Any
 ) -> None:
     row = data.draw(some.integers(0, len(rows) - 1))
@@ -167,7 +167,7 @@ def test_rows_without_a_key_are_paired_within_the_tolerance() -> None:
 
 @AT_ANY_SPEED
 @given(some.lists(some.tuples(some.floats(0, 9), some.floats(0, 9)), max_size=12), some.randoms())
-def test_a_pairing_is_found_where_there_is_one(
+def test_rows_are_paired_where_a_pairing_exists(
     pairs: list[tuple[float, float]], draw: random.Random
 ) -> None:
     def differing(first: Sequence[Cell], second: Sequence[Cell]) -> list[int]:

@@ -147,7 +147,7 @@ def test_bad_arguments_end_with_two_before_anything_runs(
     assert not (compare.folder / "out").exists()
 
 
-def test_one_program_is_not_a_comparison(compare: Caller) -> None:
+def test_a_single_program_is_not_a_comparison(compare: Caller) -> None:
     compare({"a": GOOD}, "--answer", "out.csv")
     assert compare.code == 2
     assert "give at least two --command" in compare.error

@@ -91,7 +91,9 @@ def test_all_kinds_of_values(home: Home, pairs: Path, tmp_path: Path) -> None:
     assert "engine.spark.spark.executor.memory" not in values
 
 
-def test_settings_reach_typer_python_and_an_option_wins_there_too(home: Home, pairs: Path) -> None:
+def test_settings_reach_typer_and_python_and_an_option_overrides_them(
+    home: Home, pairs: Path
+) -> None:
     home.user.write_text("[run]\nthreads = 3\n")
     answer = cuesta.run("scan", pairs, progress=False)
     assert answer.record["threads"] == 3
@@ -101,7 +103,7 @@ def test_settings_reach_typer_python_and_an_option_wins_there_too(home: Home, pa
     assert json.loads(Path("out-typer/run.json").read_text())["threads"] == 3
 
 
-def test_an_engine_of_a_comparison_has_its_own_options(home: Home, pairs: Path) -> None:
+def test_an_engine_of_a_comparison_has_separate_options(home: Home, pairs: Path) -> None:
     home.user.write_text(
         '[compare]\nengines = ["native"]\n[engine.native]\n"x" = 1\n[engine.mpi]\n"y" = 2\n'
     )
@@ -131,7 +133,7 @@ def test_an_engine_of_a_comparison_has_its_own_options(home: Home, pairs: Path) 
         ),
     ],
 )
-def test_a_wrong_file_is_one_line_that_names_it(
+def test_a_wrong_file_is_named_in_a_single_line(
     text: str, message: str, home: Home, pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     del pairs
@@ -217,7 +219,7 @@ def test_a_project_file_sets_what_is_harmless(home: Home, pairs: Path) -> None:
     assert (options.nodes, options.time, options.services) == (3, "1:30:00", "spark,mpi")
 
 
-def test_a_file_of_the_user_that_others_can_write_counts_as_a_stranger(
+def test_a_file_of_the_user_that_anyone_can_write_is_not_trusted(
     home: Home, pairs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     del pairs
@@ -345,7 +347,7 @@ def test_a_variable_that_names_no_file_is_refused(
     assert message in refused(capsys)
 
 
-def test_the_file_of_the_user_is_not_a_project_to_whoever_works_beside_it(
+def test_the_file_of_the_user_is_no_project_file_in_its_folder(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.user.write_text('[engine.spark]\nmaster = "spark://head:7077"\n')

@@ -25,7 +25,7 @@ def test_all_links_of_the_repository_lead_somewhere(tmp_path: Path) -> None:
     assert "](SECURITY.md)" in front
 
 
-def test_every_page_is_on_the_front_page_or_below_it() -> None:
+def test_all_pages_are_on_the_front_page_or_below_it() -> None:
     listed = "".join(
         (source.ROOT / name).read_text() for name in source.pages() if name.startswith("docs/")
     )
@@ -100,7 +100,7 @@ def test_all_public_names_of_python_are_documented() -> None:
     assert all(f"### Answer.{name}" in page for name in methods if name not in ("path",))
 
 
-def test_dead_links_of_a_site_are_found(tmp_path: Path) -> None:
+def test_dead_links_of_a_site_are_reported(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<h1 id="top"><a href="b.html#there">x</a><a href="#top">y</a><a href="c.html">z</a>'
         '<a href="b.html#nowhere">z</a><a href="https://example.org">w</a>'

@@ -58,7 +58,7 @@ def counts(path: Path, *above: str, first: str = "gene", genes: int = 4) -> Path
 
 @pytest.mark.parametrize("workload", ["degrees", "communities", "scan"])
 @pytest.mark.parametrize("form", ["name", "link", "hard link", "copy", "folder"])
-def test_pairs_that_are_given_twice_are_refused(tmp_path: Path, workload: str, form: str) -> None:
+def test_pairs_that_are_listed_twice_are_refused(tmp_path: Path, workload: str, form: str) -> None:
     """Each edge of a file that was given twice counted twice, and the answer was verified."""
     (folder := tmp_path / "in").mkdir()
     first, second = edges(folder / "e.txt"), tmp_path / "again.txt"
@@ -105,7 +105,7 @@ def test_scores_beyond_millionths_are_remarked_once(tmp_path: Path) -> None:
     assert (done.stdout + done.stderr).replace("\n", " ").count("rounded to millionths") == 1
 
 
-def test_a_gene_that_is_named_twice_is_refused_or_said(tmp_path: Path) -> None:
+def test_a_gene_that_is_named_twice_is_refused_or_remarked(tmp_path: Path) -> None:
     file, names = edges(tmp_path / "e.txt"), tmp_path / "names.txt"
     names.write_text("TP53\nMDM2\nBRCA1\nA\nB\nMDM2\n")
     line = refused("run", "degrees", file, "--genes", names, "-o", tmp_path / "out")
@@ -117,7 +117,7 @@ def test_a_gene_that_is_named_twice_is_refused_or_said(tmp_path: Path) -> None:
     assert "names gene 2 and gene 6 MDM2" in remarks(tmp_path / "out")[0]
 
 
-def test_a_list_of_one_gene_is_refused_by_its_file(tmp_path: Path) -> None:
+def test_a_list_of_a_single_gene_is_refused_by_its_file(tmp_path: Path) -> None:
     file, names = edges(tmp_path / "e.txt"), tmp_path / "names.txt"
     names.write_text("TP53\n")
     line = refused("run", "degrees", file, "--genes", names, "-o", tmp_path / "out")
@@ -133,7 +133,7 @@ def test_options_for_other_inputs_are_refused_by_the_name_of_the_list(tmp_path: 
     assert f"{file} names 5 genes, --genes is 3; leave it out" in line
 
 
-def test_load_of_an_edge_list_says_what_to_do_and_that_works(tmp_path: Path) -> None:
+def test_load_of_an_edge_list_names_a_remedy_that_works(tmp_path: Path) -> None:
     file = edges(tmp_path / "e.txt")
     line = refused("run", "load", file, "-o", tmp_path / "out")
     assert f"load: {file} is an edge list (gene1, gene2, score), separated by tabs" in line

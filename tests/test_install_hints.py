@@ -17,7 +17,7 @@ GUIDES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "packages
 HINT = re.compile(r"pip install (?:\S+ )*['\"]?cuesta(?:\[(\w+)\])?")
 
 
-def test_one_place_of_the_code_has_the_words() -> None:
+def test_a_single_place_of_the_code_has_the_words() -> None:
     assert len(CODE) > 200
     found = {path.name for path in CODE if HINT.search(path.read_text())}
     assert found == {"plugins.py"}
@@ -32,13 +32,13 @@ def test_all_hints_of_the_code_name_an_extra() -> None:
 
 
 @pytest.mark.parametrize("extra", sorted(EXTRAS))
-def test_what_only_the_release_has_is_looked_for_there(extra: str) -> None:
+def test_files_of_the_release_alone_are_searched_in_it(extra: str) -> None:
     is_own = any(line.startswith("cuesta-") for line in EXTRAS[extra])
     assert (extra in OWN) == is_own
     assert (f"--find-links {RELEASE}" in remedy(extra)) == is_own
 
 
-def test_guides_say_where_cuesta_itself_comes_from() -> None:
+def test_guides_name_the_source_of_cuesta_itself() -> None:
     looked_at = 0
     for page in GUIDES:
         if "adr" in page.parts:

@@ -138,13 +138,13 @@ IDENTIFIED = pd.DataFrame({"entrez": [7157, 672], "a": [0.5, 1.0], "b": [2.5, 3.
 
 
 @pytest.mark.parametrize("convert", [lambda x: x, pl.from_pandas, pa.Table.from_pandas])
-def test_whole_numbers_before_fractions_name_the_genes(convert: Callable[[Any], Any]) -> None:
+def test_integers_before_fractions_name_the_genes(convert: Callable[[Any], Any]) -> None:
     """Identifiers in the first column were a sample."""
     matrix = matrix_in_memory(convert(IDENTIFIED), None)
     assert (matrix.genes, matrix.samples) == (["7157", "672"], ["a", "b"])
 
 
-def test_a_sample_of_whole_numbers_stays_where_the_index_names_the_genes() -> None:
+def test_a_sample_of_integers_remains_where_the_index_names_the_genes() -> None:
     named = IDENTIFIED.set_axis(["TP53", "BRCA1"])
     for value in (named, pa.Table.from_pandas(named)):
         matrix = matrix_in_memory(value, None)

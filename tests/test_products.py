@@ -116,7 +116,7 @@ def test_metadata_without_its_package_count_as_not_installed(broken: Path) -> No
     assert plugins.plugin("cuesta.tests", "it") is None
 
 
-def test_a_package_that_lacks_another_says_so(broken: Path) -> None:
+def test_a_package_that_lacks_another_names_it(broken: Path) -> None:
     (broken / "gone").mkdir()
     (broken / "gone/__init__.py").write_text("")
     (broken / "gone/module.py").write_text("import no_such_package\n")

@@ -79,7 +79,7 @@ def page(path: Path, content: dict[str, Any]) -> str:
     return write_any([folder], path / "page.html").read_text("utf-8")
 
 
-def test_the_same_record_gives_the_same_page_with_all_text_escaped(tmp_path: Path) -> None:
+def test_the_same_record_makes_the_same_page_with_all_text_escaped(tmp_path: Path) -> None:
     html = page(tmp_path, GOOD)
     assert html == page(tmp_path, GOOD)
     assert "<b>2" not in html

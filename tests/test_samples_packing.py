@@ -20,7 +20,7 @@ def test_the_need_grows_with_the_reads() -> None:
     assert need_bytes(100, 10) == BASE_BYTES + 410
 
 
-def test_samples_take_a_thread_each_while_there_are_enough() -> None:
+def test_samples_take_a_thread_each_while_enough_are_free() -> None:
     total = resources(4, 8)
     assert choose([GIB] * 9, total, total) == (0, resources(1, 2))
 
@@ -31,7 +31,7 @@ def test_the_last_samples_share_all_threads() -> None:
     assert choose([GIB], total, total) == (0, resources(8, 16))
 
 
-def test_a_smaller_sample_goes_where_a_larger_one_does_not_fit() -> None:
+def test_a_smaller_sample_runs_where_a_larger_does_not_fit() -> None:
     free, total = resources(1, 2), resources(2, 8)
     assert choose([4 * GIB, GIB], free, total) == (1, resources(1, 2))
     assert choose([4 * GIB, 3 * GIB], free, total) is None
@@ -50,7 +50,7 @@ def test_nothing_starts_without_a_thread_or_a_sample() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_sample_runs_once_within_the_limits(seed: int) -> None:
+def test_all_samples_run_once_within_the_limits(seed: int) -> None:
     chance = random.Random(seed)
     total = resources(chance.randint(1, 9), chance.choice([0.1, 1, 7]))
     waiting = sorted((chance.randrange(GIB) for _ in range(25)), reverse=True)

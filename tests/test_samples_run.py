@@ -60,7 +60,9 @@ def test_the_table_has_a_row_for_each_sample_in_the_order_of_the_sheet(answers: 
         assert row["insert"].startswith(("299", "300", "301"))
 
 
-def test_samples_have_the_bytes_of_one_by_one(reads: Path, answers: Path, tmp_path: Path) -> None:
+def test_samples_have_the_bytes_of_separate_runs(
+    reads: Path, answers: Path, tmp_path: Path
+) -> None:
     for name in NAMES:
         pair = ["-1", str(reads / f"{name}_1.fq"), "-2", str(reads / f"{name}_2.fq")]
         assert call(["run", "assemble", *pair, "-o", str(tmp_path / name)]) == 0
@@ -140,7 +142,7 @@ def test_an_answer_of_other_options_is_replaced_only_if_wanted(
     assert [row["contigs"] for row in rows(tmp_path / "all")] == ["1", "1"]
 
 
-def test_reads_that_changed_and_damaged_answers_are_not_kept(
+def test_changed_reads_and_damaged_answers_are_not_reused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sheet = write_isolates(tmp_path, ["a"])
@@ -220,7 +222,7 @@ def test_a_folder_in_use_is_refused(answers: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_stopped_command_leaves_nothing_and_goes_on(
+def test_a_stopped_command_leaves_nothing_and_can_continue(
     reads: Path, answers: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     output = tmp_path / "all"

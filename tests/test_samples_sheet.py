@@ -42,14 +42,14 @@ A_PAIR: tuple[list[tuple[str, str]], list[str]] = ([("a_1.fq", "a_2.fq")], [])
     ],
     ids=["nf-core", "nf-core as Excel has it", "mag", "bacass", "bactopia"],
 )
-def test_the_four_forms_are_told_by_their_headers(tmp_path: Path, text: str) -> None:
+def test_the_four_forms_are_recognised_by_their_headers(tmp_path: Path, text: str) -> None:
     read = written(tmp_path, text)
     first, second = read.samples
     assert (first.name, *paths(first)) == ("a", *A_PAIR)
     assert (second.name, *paths(second)) == ("c", [], ["c.fq"])
 
 
-def test_rows_of_one_name_are_lanes_in_their_order(tmp_path: Path) -> None:
+def test_rows_of_the_same_name_are_lanes_in_their_order(tmp_path: Path) -> None:
     text = "sample,fastq_1,fastq_2\na,a_1.fq,a_2.fq\nb,c.fq,\na,b_1.fq,b_2.fq\n"
     read = written(tmp_path, text)
     assert [sample.name for sample in read.samples] == ["a", "b"]
@@ -57,13 +57,13 @@ def test_rows_of_one_name_are_lanes_in_their_order(tmp_path: Path) -> None:
     assert read.notes == ("sample a: its rows are lanes, whose reads are joined",)
 
 
-def test_merged_lanes_of_bactopia_are_in_one_cell(tmp_path: Path) -> None:
+def test_merged_lanes_of_bactopia_are_in_a_single_cell(tmp_path: Path) -> None:
     text = "sample\truntype\tr1\tr2\nx\tmerge-pe\ta_1.fq,b_1.fq\ta_2.fq,b_2.fq\n"
     (sample,) = written(tmp_path, text).samples
     assert paths(sample) == ([("a_1.fq", "a_2.fq"), ("b_1.fq", "b_2.fq")], [])
 
 
-def test_pairs_and_single_reads_are_of_one_sample(tmp_path: Path) -> None:
+def test_pairs_and_single_reads_are_of_the_same_sample(tmp_path: Path) -> None:
     (sample,) = written(tmp_path, "sample,r1,r2,se\na,a_1.fq,a_2.fq,c.fq\n").samples
     assert paths(sample) == (A_PAIR[0], ["c.fq"])
 
@@ -74,7 +74,7 @@ def test_other_columns_are_passed_on(tmp_path: Path) -> None:
     assert read.samples[0].more == {"ward": "7 B"}
 
 
-def test_a_path_is_of_the_sheets_folder_then_of_the_current_one(
+def test_a_path_is_of_the_sheets_folder_then_of_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = tmp_path / "here"
@@ -124,7 +124,7 @@ def test_a_path_is_of_the_sheets_folder_then_of_the_current_one(
         ("sample,fastq_1,fastq_2\na,c.fq,c.fq\n", "c.fq is of sample a, twice"),
     ],
 )
-def test_a_fault_of_a_sheet_is_one_line(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_fault_of_a_sheet_is_a_single_line(tmp_path: Path, text: str, fault: str) -> None:
     (tmp_path / "c.fq").write_text("@c\n")
     (tmp_path / "link.fq").symlink_to("c.fq")
     (tmp_path / "empty.fq").touch()

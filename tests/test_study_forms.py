@@ -47,7 +47,7 @@ def of_memory(part: float, *sizes: str) -> Any:
     }
 
 
-def test_a_claim_outside_its_regime_has_no_verdict_and_says_what_would_have_one() -> None:
+def test_a_claim_outside_its_regime_has_no_verdict_but_a_remedy() -> None:
     keys = {**FASTER, "premise": [LARGE]}
     assert judge([TOOLS, SIZES], keys, of_memory(3))["verdict"] == "holds"
     ruling = judge([TOOLS, SIZES], keys, of_memory(0.05))
@@ -167,7 +167,7 @@ def test_two_repeats_decide_nothing() -> None:
     assert ruling["verdict"] == "undecided"
 
 
-def test_a_counter_that_one_repeat_lacks_is_no_measure_of_the_cell() -> None:
+def test_a_counter_that_a_repeat_lacks_is_no_measure_of_the_cell() -> None:
     settings: Any = None
     runs = CombinationRuns(combination=Combination(levels={}, settings=settings))
     record = {"answer": {"digest": "d"}, "started": "now"}
@@ -206,7 +206,7 @@ def test_a_mean_lacks_no_analytic() -> None:
     assert (ruling["verdict"], ruling["parts"]) == ("undecided", [])
 
 
-def test_the_interval_of_a_mean_holds_the_true_one() -> None:
+def test_the_interval_of_a_mean_holds_the_true_mean() -> None:
     draw, inside = random.Random(5), 0
     for _ in range(200):
 

@@ -45,7 +45,7 @@ def folder(at: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("packer", PACKERS)
 @pytest.mark.parametrize("workload", TEXTS)
-def test_a_packed_table_gives_the_answer_of_its_text(
+def test_a_packed_table_has_the_answer_of_its_text(
     tmp_path: Path, workload: str, packer: str
 ) -> None:
     """Matrices, points and pairs in bzip2, xz and Zstandard were refused by name: unpack it first.

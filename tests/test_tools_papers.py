@@ -260,7 +260,7 @@ exponent = [0.9, 1.1]
 """
 
 
-def test_published_times_give_verdicts_of_their_own_kind(
+def test_published_times_have_a_separate_kind_of_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tree(tmp_path, listed=LIST.replace('waits = "a machine"', ""))

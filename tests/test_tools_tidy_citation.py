@@ -17,7 +17,7 @@ from tidyrules.citation import FILE_NAME, PLACEHOLDER, warnings
         ("doi: 10.5281/zenodo.1234\n", ""),
     ],
 )
-def test_a_citation_is_judged_by_its_own_doi(text: str, words: str, tmp_path: Path) -> None:
+def test_a_citation_is_judged_by_its_doi(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_text(f"title: Cuesta\n{text}")
     sentences = list(warnings(tmp_path))
     assert bool(sentences) == bool(words)

@@ -65,7 +65,7 @@ def test_a_read_during_a_write_may_come_before_or_after_it() -> None:
     assert is_allowed([write(0, 9, "v"), read(1, 2, "v"), read(3, 4, None)]) is False
 
 
-def test_nodes_learn_one_after_the_other_of_a_change_of_a_file_in_memory() -> None:
+def test_nodes_learn_in_turn_of_a_change_of_a_file_in_memory() -> None:
     """A read gave the old file while another node read the new one, and the change was under way.
 
     The promise says so since: both are read until the change is acknowledged, and only the new one
@@ -209,7 +209,7 @@ def test_a_flush_over_an_unknown_file_leaves_a_conflict_name() -> None:
     assert is_allowed([*known, read(6, 7, "w"), recorded]) is False
 
 
-def test_a_rename_first_gives_a_conflict_name_to_what_did_not_know_the_level_below() -> None:
+def test_a_rename_first_adds_a_conflict_name_for_a_file_older_than_the_level_below() -> None:
     history = [
         write(0, 1, "v", mode="memory"),
         *sight(2, 3, "lose_sight", 1),
@@ -271,7 +271,7 @@ def test_a_file_that_reaches_the_disk_is_in_memory_for_a_moment_more() -> None:
     assert is_allowed(moved) is False
 
 
-def test_a_file_replaced_while_its_store_ends_is_there_until_the_nodes_have_met() -> None:
+def test_a_file_replaced_while_its_store_ends_remains_until_the_nodes_have_met() -> None:
     nodes = [operation(2, 3, "end", node=3), write(4, 8, "w", mode="memory")]
     nodes += [operation(5, 9, "lose_sight", node=node, peer=3) for node in (1, 2)]
     nodes += [operation(10, 11, "begin", node=3), read(12, 13, "v", node=3)]
