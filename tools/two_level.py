@@ -1,6 +1,6 @@
 """Run the studies of the two-level paper, on file systems of this machine with stated rates.
 
-    python tools/two_level.py -o DIR [--smoke] [STUDY ...]
+    python tools/two_level.py -o DIR [--smoke] [--only FACTOR=LEVEL,..] [STUDY ...]
 
 It starts a GlusterFS of 1, one of 2 and one of 4 data nodes, each with a disk of 100 MB/s and a
 little memory, with files in stripes of 4 MiB, and HDFS of three data nodes with three replicas,
@@ -52,10 +52,12 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     parser.add_argument("--smoke", action="store_true", help="small, to try it: it shows nothing")
+    parser.add_argument("--only", action="append", default=[], metavar="FACTOR=LEVEL,..")
     parser.add_argument("studies", nargs="*", metavar="STUDY", help="default: all four")
     options = parser.parse_args(arguments)
     studies = options.studies or STUDIES
     words = [*studies, "-o", str(options.output), *["--smoke"] * options.smoke]
+    words += [word for only in options.only for word in ("--only", only)]
     if len(studies) == 1:
         words[2] = str(options.output / studies[0])
     try:
