@@ -214,6 +214,20 @@ def test_who_writes_waits_once_as_much_as_allowed_is_dirty(tmp_path: Path) -> No
 
 
 @ROOT_ONLY
+def test_a_disk_that_seeks_waits_where_a_request_does_not_follow_the_last(tmp_path: Path) -> None:
+    factors = {"disk-seek": "8ms", "disk-size": "128MiB", "disk-holds": "scratch"}
+    refuse(factors)
+    with machines.apply(factors, Place(folder=tmp_path)) as place:
+        assert 0.008 <= place.probed["disk_0_random_read_seconds"] <= 0.016
+        content = os.urandom(4 * MIB)
+        (place.scratch_folders[0] / "spill").write_bytes(content)
+        os.sync()
+        assert (place.scratch_folders[0] / "spill").read_bytes() == content
+    assert ours(tmp_path) == []
+    assert "cuesta-seek" not in Path("/proc/mounts").read_text()
+
+
+@ROOT_ONLY
 @pytest.mark.parametrize("kind", ["ext2", "ext4", "xfs", "btrfs"])
 def test_a_disk_has_the_requested_file_system(kind: str, tmp_path: Path) -> None:
     from cuesta.machine import filesystem
