@@ -16,7 +16,7 @@ from cuesta.errors import InputError
 from cuesta.lab.child import run_in_child
 from cuesta_lab import machines
 from cuesta_lab.machines import Node, Place, groups, parse
-from cuesta_lab.machines.disks import MISS_MAX
+from cuesta_lab.machines.disks import MISS_MAX, missed_rates
 from cuesta_lab.machines.journal import Journal
 
 MIB = 1 << 20
@@ -211,6 +211,30 @@ def test_who_writes_waits_once_as_much_as_allowed_is_dirty(tmp_path: Path) -> No
         assert (writeback / "strict_limit").read_text().strip() == "0"
         assert (writeback / "max_ratio").read_text().strip() == "100"
     assert ours(tmp_path) == []
+
+
+@ROOT_ONLY
+def test_only_a_disk_that_seeks_may_be_slower_than_its_rate() -> None:
+    """On ext2 the probe wrote a third of the rate, since it seeks between blocks and tables."""
+    rate = {"disk-rate": "110MB/s"}
+    slow, fast = {"write": 35e6}, {"write": 200e6}
+    disk, seeking = parse(rate), parse(rate | {"disk-seek": "8ms"})
+    assert [missed_rates(slow, factors) for factors in (disk, seeking)] == [["write"], []]
+    assert missed_rates(fast, seeking) == ["write"]
+    assert missed_rates({"write": 110e6}, disk) == []
+
+
+def test_a_disk_that_seeks_waits_where_a_request_does_not_follow_the_last(tmp_path: Path) -> None:
+    factors = {"disk-seek": "8ms", "disk-size": "128MiB", "disk-holds": "scratch"}
+    refuse(factors)
+    with machines.apply(factors, Place(folder=tmp_path)) as place:
+        assert 0.008 <= place.probed["disk_0_random_read_seconds"] <= 0.016
+        content = os.urandom(4 * MIB)
+        (place.scratch_folders[0] / "spill").write_bytes(content)
+        os.sync()
+        assert (place.scratch_folders[0] / "spill").read_bytes() == content
+    assert ours(tmp_path) == []
+    assert "cuesta-seek" not in Path("/proc/mounts").read_text()
 
 
 @ROOT_ONLY

@@ -1,13 +1,13 @@
-"""A disk on this machine with a limited rate, as root: for services without a rate of their own.
+"""Disks on this machine with a limited rate, as root: for services without a rate of their own.
 
-It is a file as a block device, with a file system. A cluster whose folder is on it, as that of
+A disk is a file as a block device, with a file system. A cluster whose folder is on it, as that of
 `testbed.py hdfs up --folder DISK/hdfs`, reads and writes at its rate.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,20 +21,22 @@ _NAME = "the disk"
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """A disk that is mounted: the folder on it, and its measured rates, by names with units."""
+    """Mounted disks: the folder on the first one, and on all, and measured rates, by name."""
 
     pid: int
     mount: str
+    mounts: Sequence[str]
     probed: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Limits of the disk, written as the machine factors of studies; empty is no limit.
+    """Number of disks and limits of each, as the machine factors of studies; empty is no limit.
 
-    `disk_dirty` bounds what may wait in memory to be written to it.
+    `disk_dirty` bounds what may wait in memory to be written to a disk.
     """
 
+    disks: int = 1
     disk_size: str = "4GiB"
     disk_rate: str = ""
     disk_dirty: str = ""
@@ -43,7 +45,8 @@ class Shape:
         """The limits as factors of `cuesta_lab.machines`."""
         limits = {"disk-rate": self.disk_rate, "disk-dirty": self.disk_dirty}
         limits_set = {name: text for name, text in limits.items() if text}
-        return {"disks": 1, "disk-size": self.disk_size, "disk-holds": "input", **limits_set}
+        size = {"disks": self.disks, "disk-size": self.disk_size}
+        return {**size, "disk-holds": "input", **limits_set}
 
 
 def up(folder: Path, shape: Shape | None = None) -> Running:
@@ -79,8 +82,9 @@ def _hold(folder: Path, shape_fields: dict[str, Any]) -> None:
     """Hold a disk until SIGTERM."""
     machines = testbed_held.machines()
     with machines.apply(Shape(**shape_fields).factors(), machines.Place(folder=folder)) as place:
-        mount = str(place.input_folders[0])
-        testbed_held.keep(folder, {"mount": mount, "probed": dict(place.probed)})
+        mounts = [str(mount) for mount in place.input_folders]
+        facts = {"mount": mounts[0], "mounts": mounts, "probed": dict(place.probed)}
+        testbed_held.keep(folder, facts)
 
 
 if __name__ == "__main__":

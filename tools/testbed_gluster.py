@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 NODES_MAX = 16
 COMMAND_SECONDS = 60.0
 VOLUME = "cuesta"
+STRIPES_BYTES = 48 << 20
+"""Size of the file by whose parts the data nodes of a file are counted."""
 DAEMON = "glusterd"
 COMMANDS = (DAEMON, "gluster", "mount.glusterfs")
 
@@ -58,11 +60,14 @@ class Running:
     ----------
     probed
         Measured rates of its disks and links, by names that end in their units.
+    stripes
+        Number of data nodes that have parts of a file of `STRIPES_BYTES`.
     """
 
     pid: int
     mount: str
     probed: Mapping[str, float]
+    stripes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +158,31 @@ def _hold(folder: Path, shape_fields: dict[str, Any]) -> None:
         command = [*place.nodes[0].prefix(), "gluster", "--mode=script"]
         _make([*command, f"--glusterd-sock={short}/0/d"], place, shape)
         on.enter_context(_mounted(place.nodes[0].address, folder))
-        testbed_held.keep(folder, {"mount": str(folder / "mount"), "probed": dict(place.probed)})
+        facts = {"mount": str(folder / "mount"), "probed": dict(place.probed)}
+        stripes = _stripes(folder / "mount", place)
+        testbed_held.keep(folder, {**facts, "stripes": stripes})
+
+
+def _stripes(mount: Path, place: Place) -> int:
+    """Count the data nodes that have parts of a new file, which is removed afterwards."""
+    probe = mount / "stripes.probe"
+    with probe.open("wb") as file:
+        for _ in range(STRIPES_BYTES >> 20):
+            file.write(bytes(1 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+    bricks = [folder / "brick" for folder in place.input_folders]
+    parts = [
+        [path for path in (brick / probe.name, *brick.glob(".shard/*")) if _has_blocks(path)]
+        for brick in bricks
+    ]
+    probe.unlink()
+    return sum(bool(paths) for paths in parts)
+
+
+def _has_blocks(path: Path) -> bool:
+    """Whether a file exists and has data on its disk."""
+    return path.is_file() and path.stat().st_blocks > 0
 
 
 @contextmanager

@@ -7,7 +7,8 @@ All of them listen on 127.0.0.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ __all__ = ["Hdfs", "Running", "connected", "down", "missing", "running", "up"]
 HEAP = "512m"
 DATANODES_MAX = 16
 BLOCK_BYTES_MIN = 4096
+STORAGES = 2
+"""Storages of each data node of a mini cluster."""
 
 _NAME = "HDFS"
 _CLUSTER = "cuesta.testbed"
@@ -77,10 +80,11 @@ def missing() -> str | None:
     return testbed_jvm.missing(_NAME)
 
 
-def up(folder: Path, datanodes: int = 2) -> Running:
+def up(folder: Path, datanodes: int = 2, disks: Sequence[Path] = ()) -> Running:
     """Start a cluster whose files are in `folder`, or name the one that runs from there.
 
-    Guarantee: when it returns, files can be written. Errors: `TestbedError`, `MavenError`.
+    With `disks`, a folder for each data node, its blocks are there. Guarantee: when it returns,
+    files can be written. Errors: `TestbedError`, `MavenError`.
     """
     folder = folder.resolve()
     existing = running(folder)
@@ -89,7 +93,7 @@ def up(folder: Path, datanodes: int = 2) -> Running:
     testbed_service.check_count("--datanodes", datanodes, DATANODES_MAX)
 
     def make(gateway: Any) -> dict[str, str]:
-        return {"uri": _format(gateway, folder, datanodes)}
+        return {"uri": _format(gateway, folder, datanodes, disks)}
 
     return Running(**testbed_jvm.up(_NAME, folder, HEAP, make))
 
@@ -107,7 +111,7 @@ def connected(cluster: Running) -> Iterator[Hdfs]:
         yield Hdfs(gateway, cluster.uri)
 
 
-def _format(gateway: Any, folder: Path, datanodes: int) -> str:
+def _format(gateway: Any, folder: Path, datanodes: int, disks: Sequence[Path]) -> str:
     """Make the cluster in its JVM and wait for it; return its URI."""
     jvm = gateway.jvm
     hadoop = jvm.org.apache.hadoop
@@ -123,7 +127,22 @@ def _format(gateway: Any, folder: Path, datanodes: int) -> str:
         racks[number] = f"/rack{number + 1}"
     builder = hadoop.hdfs.MiniDFSCluster.Builder(conf).numDataNodes(datanodes)
     cluster = builder.hosts(hosts).racks(racks).build()
+    if disks:
+        _move(cluster, folder, [disk.resolve() for disk in disks])
     cluster.waitActive()
     # So that a later connection finds it.
     jvm.java.lang.System.getProperties().put(_CLUSTER, cluster)
     return str(cluster.getURI().toString())
+
+
+def _move(cluster: Any, folder: Path, disks: Sequence[Path]) -> None:
+    """Move the storages of each data node to its disk: a cluster makes them in its folder."""
+    stopped = [cluster.stopDataNode(0) for _ in disks]
+    for number, disk in enumerate(disks):
+        for storage in range(STORAGES):
+            name = f"data{number * STORAGES + storage + 1}"
+            source = next(path for path in (folder / "data").rglob(name) if path.is_dir())
+            shutil.move(source, disk / name)
+            source.symlink_to(disk / name)
+    for data_node in stopped:
+        cluster.restartDataNode(data_node, True)

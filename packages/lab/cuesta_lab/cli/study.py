@@ -7,6 +7,7 @@ tune`: a file of trials with a question, and its answer.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -18,6 +19,8 @@ from cuesta.cli.echo import echo
 
 if TYPE_CHECKING:
     from cuesta_lab.study.trials import StudyEnvironment
+
+_FACT = re.compile(r"([\w.-]+):([a-z][a-z_]*)=(\d+(?:\.\d+)?)")
 
 
 def register(app: typer.Typer) -> None:
@@ -95,6 +98,13 @@ class StudyOptions:
         typer.Option(
             metavar="[PLACE=]URI",
             help="Where inputs are put that the study has lie apart; may be repeated.",
+        ),
+    ] = None
+    fact: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLACE:NAME=NUMBER",
+            help="A number of the storage of a place, such as parallel:stripes=4; may be repeated.",
         ),
     ] = None
     allow_options: _Allow = False
@@ -212,6 +222,7 @@ def _means(options: StudyOptions) -> StudyEnvironment:
         engine=get_engine,
         memory_bytes=memory_limit(options.memory) if options.memory else None,
         places=_places(options.remote or ()),
+        facts=_facts(options.fact or ()),
         store=started_store,
         cluster=started_cluster,
         allows_options=options.allow_options,
@@ -233,6 +244,22 @@ def _places(texts: Iterable[str]) -> dict[str, str]:
             raise InputError(f"--remote: there are two for {place}; give one")
         places[place] = uri
     return places
+
+
+def _facts(texts: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Numbers of storages by the names of their places. Errors: `InputError`."""
+    from cuesta.errors import InputError
+
+    facts: dict[str, dict[str, float]] = {}
+    for text in texts:
+        match = _FACT.fullmatch(text)
+        if match is None:
+            raise InputError(f"--fact is {text!r}, give PLACE:NAME=NUMBER")
+        place, name, number = match.groups()
+        if name in facts.setdefault(place, {}):
+            raise InputError(f"--fact: there are two of {place}:{name}; give one")
+        facts[place][name] = float(number)
+    return facts
 
 
 def _print(fields: dict[str, Any]) -> None:

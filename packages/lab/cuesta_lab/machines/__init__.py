@@ -40,6 +40,7 @@ _UNDO: Mapping[str, Undo] = {
     groups.RATE: groups.undo_rate,
     disks.FOLDER: disks.undo_folder,
     disks.LOOP: disks.undo_loop,
+    disks.SEEK: disks.undo_seek,
     disks.MOUNT: disks.undo_mount,
     disks.DIRTY: disks.undo_dirty,
     links.NAMESPACE: links.undo_namespace,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import subprocess
@@ -9,11 +10,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 from cuesta import machine, removal
 from cuesta.errors import EngineError, InputError, in_words
 from cuesta.units import format_bytes, format_rate
-from cuesta_lab.machines import groups
+from cuesta_lab.machines import groups, seeking
 from cuesta_lab.machines.factors import INPUT, OUTPUT, SCRATCH, MachineFactors
 from cuesta_lab.machines.journal import Journal, Step
 from cuesta_lab.machines.place import Place
@@ -28,6 +30,9 @@ MISS_MAX = 0.3
 PROBE_SECONDS = 0.5
 PROBE_BYTES_MIN = 4 << 20
 PROBE_BYTES_MAX = 64 << 20
+PROBE_SEEKS = 16
+SEEK_MISS_MAX = 1.0
+"""Largest relative excess of the time of a random read over the requested time of a seek."""
 PROBES_MAX = 12
 """Most measurements of a rate before it counts as missed. Other programs may use the machine too,
 and the kernel delays writers by the recent speed of a device: a loop device that was slow remains
@@ -35,6 +40,7 @@ slow for seconds, whatever its limit is now."""
 
 FOLDER = "folder"
 LOOP = "loop"
+SEEK = "seek"
 MOUNT = "mount"
 DIRTY = "dirty"
 _WRITEBACK = Path("/sys/class/bdi")
@@ -64,6 +70,8 @@ def refusal(factors: MachineFactors) -> str | None:
             return f"machine factor disks needs the command {command}: apt-get install mount"
     if factors.dirty_bytes and not any(_WRITEBACK.glob("*/max_bytes")):
         return f"machine factor disk-dirty needs Linux 6.2: no max_bytes in {_WRITEBACK}"
+    if factors.seek_seconds and not Path("/dev/fuse").exists():
+        return "machine factor disk-seek needs FUSE, and /dev/fuse is not there"
     return groups.refusal("disk-rate") if factors.disk_bytes_per_s else None
 
 
@@ -110,6 +118,11 @@ def undo_loop(step: Step) -> None:
         output_of("disks", ["losetup", "-d", line.partition(":")[0]])
 
 
+def undo_seek(step: Step) -> None:
+    """Remove the mount over the file behind a disk, which ends its server."""
+    undo_mount(step)
+
+
 def undo_mount(step: Step) -> None:
     """Unmount a disk, at the latest when none of its files is open."""
     path = step["path"]
@@ -136,6 +149,9 @@ def _disk(journal: Journal, mount: Path, size: int, factors: MachineFactors) -> 
     with file.open("wb") as out:
         # Its room is allocated now, so that the trial does not wait for it or lack it.
         os.posix_fallocate(out.fileno(), 0, size)
+    if factors.seek_seconds:
+        journal.note(SEEK, path=str(file))
+        seeking.start(file, factors.seek_seconds)
     journal.note(LOOP, path=str(file))
     device = _loop(file)
     output_of("file-system", [f"mkfs.{factors.file_system}", *_MAKE[factors.file_system], device])
@@ -242,19 +258,58 @@ def _probe(factors: MachineFactors, place: Place) -> dict[str, float]:
         measured: dict[str, float] = {}
         for _ in range(PROBES_MAX):
             measured = _rates(place, disk / "probe", rate)
-            if not rate or not _missed(measured, rate):
+            if not missed_rates(measured, factors):
                 break
-        for name in _missed(measured, rate) if rate else ():
+        for name in missed_rates(measured, factors):
             raise InputError(
                 f"machine factor disk-rate: disk {index} {name}s {format_rate(measured[name])} "
                 f"where {format_rate(rate or 0)} is asked for; choose a rate that this machine has"
             )
         probed |= {f"disk_{index}_{name}_bytes_per_s": value for name, value in measured.items()}
+        if factors.seek_seconds:
+            seconds = _random_seconds(disk / "probe")
+            _check_seek(index, seconds, factors.seek_seconds)
+            probed[f"disk_{index}_random_read_seconds"] = seconds
     return probed
 
 
-def _missed(measured: Mapping[str, float], rate: int) -> list[str]:
-    return [name for name, value in measured.items() if abs(value - rate) > MISS_MAX * rate]
+def _check_seek(index: int, seconds: float, seek_seconds: float) -> None:
+    """Errors: `InputError` if random reads of a disk take less or far more than a seek."""
+    if not seek_seconds <= seconds <= (1 + SEEK_MISS_MAX) * seek_seconds:
+        raise InputError(
+            f"machine factor disk-seek: a random read of disk {index} takes {seconds * 1e3:.1f} ms"
+            f" where a seek takes {seek_seconds * 1e3:g} ms; run it on an idle machine"
+        )
+
+
+def _random_seconds(file: Path) -> float:
+    """Measure the median time of reading a page of a file past memory, in no order."""
+    file.write_bytes(bytes(PROBE_SEEKS << 20))
+    descriptor = os.open(file, os.O_RDWR | os.O_DIRECT)
+    try:
+        os.fsync(descriptor)
+        page = mmap.mmap(-1, mmap.PAGESIZE)
+        times = []
+        for number in range(PROBE_SEEKS):
+            began = time.perf_counter()
+            os.preadv(descriptor, [page], (7 * number % PROBE_SEEKS) << 20)
+            times.append(time.perf_counter() - began)
+    finally:
+        os.close(descriptor)
+    file.unlink()
+    return median(times)
+
+
+def missed_rates(measured: Mapping[str, float], factors: MachineFactors) -> list[str]:
+    """Return the names of rates that differ from the requested rate.
+
+    A disk that seeks may be slower: ext2 writes its tables between the blocks of a file.
+    """
+    rate = factors.disk_bytes_per_s
+    if not rate:
+        return []
+    least = 0 if factors.seek_seconds else (1 - MISS_MAX) * rate
+    return [name for name, value in measured.items() if not least <= value <= (1 + MISS_MAX) * rate]
 
 
 def _rates(place: Place, file: Path, rate: int | None) -> dict[str, float]:

@@ -52,6 +52,11 @@ _ALL = (
         sentence="most bytes that wait in memory to be written to each disk of the trial",
     ),
     Factor(
+        name="disk-seek",
+        unit="seconds, as 8ms",
+        sentence="wait of a request to a disk of the trial that does not follow the last one",
+    ),
+    Factor(
         name="disks",
         unit="a number",
         sentence="how many disks the trial has; its files are laid on them in turn",
@@ -102,7 +107,9 @@ _ALL = (
 NAMES: Mapping[str, Factor] = {factor.name: factor for factor in _ALL}
 """All factors by name."""
 
-OF_DISKS = frozenset({"disk-rate", "disk-dirty", "disks", "disk-size", "disk-holds", "file-system"})
+OF_DISKS = frozenset(
+    {"disk-rate", "disk-dirty", "disk-seek", "disks", "disk-size", "disk-holds", "file-system"}
+)
 OF_LINKS = frozenset({"link-rate", "link-latency", "link-nodes"})
 
 
@@ -116,6 +123,7 @@ class MachineFactors:
     memory_bytes: int | None = None
     disk_bytes_per_s: int | None = None
     dirty_bytes: int | None = None
+    seek_seconds: float | None = None
     disks: int = 0
     disk_bytes: int | None = None
     disk_holds: frozenset[str] = frozenset(HELD)
@@ -228,6 +236,7 @@ _READERS: dict[str, tuple[str, Callable[[str, str], object]]] = {
     "memory-group": ("memory_bytes", _size(MEMORY_MIN)),
     "disk-rate": ("disk_bytes_per_s", _disk_rate),
     "disk-dirty": ("dirty_bytes", _size(DIRTY_MIN)),
+    "disk-seek": ("seek_seconds", _latency),
     "disks": ("disks", _number(DISKS_MAX)),
     "disk-size": ("disk_bytes", _size(DISK_SIZE_MIN)),
     "disk-holds": ("disk_holds", _holds),

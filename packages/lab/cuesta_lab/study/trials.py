@@ -61,6 +61,8 @@ class StudyEnvironment:
         Memory limit of all trials; None for the study's own limit.
     places
         URIs or folders, by the name of a place, to which inputs of that place are copied.
+    facts
+        Numbers of the storage of a place, by their names, from the program that started it.
     store
         Starts a store over a folder, with a memory in bytes, and mounts it if requested.
     cluster
@@ -74,6 +76,7 @@ class StudyEnvironment:
     engine: Callable[[str], Engine]
     memory_bytes: int | None = None
     places: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     store: Callable[[Path, int, bool], AbstractContextManager[Tier]] = field(default=_no_store)
     cluster: Cluster | None = None
     allows_options: bool = False
@@ -151,6 +154,8 @@ def run(
         result["machine_factors"] = {"asked": dict(settings.machine), "probed": dict(place.probed)}
     if settings.nodes > 1:
         result["nodes"] = settings.nodes
+    if facts := environment.facts.get(settings.place or ""):
+        result["place_facts"] = dict(facts)
     save_record(result, output)
     remove_answer(local)
     return result

@@ -211,7 +211,10 @@ class HadoopEngine(Engine):
         output_folder.mkdir()
         settings.write(properties, folder / "settings.xml")
         self._held.counters["jobs"] += 1
-        self._held.counters.update(jobs.run(folder / "settings.xml", self._reporter(round_)))
+        counters = jobs.run(folder / "settings.xml", self._reporter(round_))
+        if jobs.is_local:
+            counters = {**counters, **settings.local_tasks(round_, self._held.slots)}
+        self._held.counters.update(counters)
         self._held.stages += history.read(folder / "history", self._held.slots)
         results = results_in(output_folder)
         if len(results) != expected:

@@ -70,6 +70,7 @@ class Jobs:
 
     def __init__(self, options: Options, slots: int, jar: Path) -> None:
         """Start the JVM. Errors: `EngineMissing` without Java; `EngineError` where that fails."""
+        self.is_local = options.conf is None
         more = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true")
         # Closed by `close`.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115

@@ -110,9 +110,18 @@ def suits_master(options: Options, round_: Round) -> bool:
     return bool(options.conf) and not round_.parts and round_.size_bytes < UBER_BYTES
 
 
+def local_tasks(round_: Round, slots: int) -> dict[str, int]:
+    """Return the tasks of a round's job in one JVM, which does not count those it starts."""
+    slices = -(-len(round_.tasks) // _slice(round_, slots))
+    return {"maps": slices, "reduces": round_.parts}
+
+
 def slice_of(round_: Round, means: Means, is_uber: bool) -> int:
     """Return how many of a round's tasks one task of Hadoop runs, one by one."""
-    at_once = 1 if is_uber else means.slots
+    return _slice(round_, 1 if is_uber else means.slots)
+
+
+def _slice(round_: Round, at_once: int) -> int:
     return max(1, -(-len(round_.tasks) // at_once))
 
 
