@@ -12,7 +12,6 @@ use cuesta_input::reads::trim::{
     POLY_G_OTHERS_MAX, QUALITY_BASES, QUALITY_MIN, QUALITY_ZERO, SEED_BASES, TAIL_ADAPTER_BASES,
     TAIL_BASES, TAIL_MISMATCH_PART, TRIMMED_BASES_MAX, TrimCounts,
 };
-use memchr::memmem::Finder;
 
 use crate::kernel::scan::code;
 
@@ -259,42 +258,51 @@ fn begins_as(tail: &[u8], adapter: &[u8]) -> bool {
     unequal.count() * TAIL_MISMATCH_PART <= tail.len()
 }
 
-/// A half of the first bases of an adapter.
-struct Half {
-    /// Codes of the bases of the adapter.
-    adapter: Vec<u8>,
-    /// Bases of the adapter before the half.
-    offset: usize,
-    finder: Finder<'static>,
+/// Bases of a half of the first bases of an adapter.
+const HALF_BASES: usize = SEED_BASES / 2;
+
+/// Known adapters, and where a read may have the first bases of which.
+struct AdapterIndex {
+    /// Codes of the bases of each adapter.
+    adapters: Vec<Vec<u8>>,
+    /// Halves that are equal to a word of [`HALF_BASES`] bases: bit `2 * adapter + half`.
+    halves: Vec<u16>,
 }
 
-/// Both halves of the first bases of all adapters.
-static HALVES: LazyLock<Vec<Half>> = LazyLock::new(|| {
-    let half = |letters: &[u8], offset: usize| {
-        let adapter: Vec<u8> = letters.iter().map(|&letter| code(letter)).collect();
-        let finder = Finder::new(&adapter[offset..][..SEED_BASES / 2]).into_owned();
-        Half { adapter, offset, finder }
-    };
-    let halves = |adapter: &Adapter| [0, SEED_BASES / 2].map(|at| half(adapter.letters, at));
-    ADAPTERS.iter().flat_map(halves).collect()
+static ADAPTER_INDEX: LazyLock<AdapterIndex> = LazyLock::new(|| {
+    let codes = |adapter: &Adapter| adapter.letters.iter().map(|&letter| code(letter)).collect();
+    let adapters: Vec<Vec<u8>> = ADAPTERS.iter().map(codes).collect();
+    let mut halves = vec![0; 1 << (2 * HALF_BASES)];
+    for (index, adapter) in adapters.iter().enumerate() {
+        for (half, bases) in adapter[..SEED_BASES].chunks(HALF_BASES).enumerate() {
+            let word = bases.iter().fold(0, |word, &base| word << 2 | usize::from(base));
+            halves[word] |= 1 << (2 * index + half);
+        }
+    }
+    AdapterIndex { adapters, halves }
 });
 
 /// Returns the letters before the first known adapter. Of its first bases one may differ, so that
 /// one half of them is there.
 fn before_adapter(letters: &[u8]) -> usize {
+    let AdapterIndex { adapters, halves } = &*ADAPTER_INDEX;
     let codes: Vec<u8> = letters.iter().map(|&letter| code(letter)).collect();
     let mut first = letters.len();
-    for Half { adapter, offset, finder } in &*HALVES {
-        let mut from = 0;
-        while let Some(place) = finder.find(&codes[from..]) {
-            from += place + 1;
-            let Some(start) = (from - 1).checked_sub(*offset) else { continue };
-            if start >= first {
-                break;
-            }
-            if is_adapter(&codes[start..], adapter) {
-                first = start;
-            }
+    // The last bases, and how many are known.
+    let (mut word, mut known) = (0, 0);
+    for (place, &code) in codes.iter().enumerate() {
+        word = (word << 2 | usize::from(code & 3)) % halves.len();
+        known = if code < 4 { known + 1 } else { 0 };
+        if known < HALF_BASES || halves[word] == 0 {
+            continue;
+        }
+        if place >= first + SEED_BASES {
+            break;
+        }
+        for index in (0..2 * adapters.len()).filter(|index| halves[word] >> index & 1 == 1) {
+            let start = (place + 1).checked_sub(HALF_BASES * (1 + index % 2));
+            let is_here = |start: &usize| is_adapter(&codes[*start..], &adapters[index / 2]);
+            first = start.filter(is_here).map_or(first, |start| start.min(first));
         }
     }
     first
@@ -324,13 +332,9 @@ fn before_poly_g(letters: &[u8]) -> usize {
 }
 
 fn is_bad(qualities: &[u8]) -> bool {
-    let last: Vec<u32> = qualities
-        .iter()
-        .rev()
-        .take(QUALITY_BASES)
-        .map(|&byte| u32::from(byte.max(QUALITY_ZERO) - QUALITY_ZERO))
-        .collect();
-    last.iter().sum::<u32>() < QUALITY_MIN * last.len() as u32
+    let last = qualities.iter().rev().take(QUALITY_BASES);
+    let values = last.clone().map(|&byte| u32::from(byte.max(QUALITY_ZERO) - QUALITY_ZERO));
+    values.sum::<u32>() < QUALITY_MIN * last.len() as u32
 }
 
 fn are_same(left: u8, right: u8) -> bool {
