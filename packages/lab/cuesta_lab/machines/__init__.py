@@ -40,7 +40,8 @@ _UNDO: Mapping[str, Undo] = {
     groups.RATE: groups.undo_rate,
     disks.FOLDER: disks.undo_folder,
     disks.LOOP: disks.undo_loop,
-    disks.SEEK: disks.undo_seek,
+    # Without its mount the server of the file behind a disk ends.
+    disks.SEEK: disks.undo_mount,
     disks.MOUNT: disks.undo_mount,
     disks.DIRTY: disks.undo_dirty,
     links.NAMESPACE: links.undo_namespace,

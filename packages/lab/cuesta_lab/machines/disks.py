@@ -118,11 +118,6 @@ def undo_loop(step: Step) -> None:
         output_of("disks", ["losetup", "-d", line.partition(":")[0]])
 
 
-def undo_seek(step: Step) -> None:
-    """Remove the mount over the file behind a disk, which ends its server."""
-    undo_mount(step)
-
-
 def undo_mount(step: Step) -> None:
     """Unmount a disk, at the latest when none of its files is open."""
     path = step["path"]
