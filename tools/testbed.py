@@ -188,12 +188,13 @@ def _gluster_up(options: argparse.Namespace) -> int:
 def _add_disk(services: Any) -> None:
     service = _Service(
         name="disk",
-        what="a disk with a rate, for the folder of another service",
-        up="mount it, print where",
+        what="disks with a rate, for the folders of another service",
+        up="mount them, print where",
         module=testbed_disk,
-        printed="mount",
+        printed="mounted",
     )
     up, _ = _add_service(services, service)
+    up.add_argument("--disks", type=int, default=testbed_disk.Shape().disks)
     up.add_argument("--disk-size", default=testbed_disk.Shape().disk_size)
     up.add_argument("--disk-rate", default="", help="as 50MB/s; no limit unless said")
     up.add_argument("--disk-dirty", default="", help="what may wait in memory to be written")
@@ -203,7 +204,7 @@ def _add_disk(services: Any) -> None:
 def _disk_up(options: argparse.Namespace) -> int:
     names = testbed_disk.Shape.__dataclass_fields__
     shape = testbed_disk.Shape(**{name: getattr(options, name) for name in names})
-    print(testbed_disk.up(options.folder, shape).mount)
+    print(testbed_disk.up(options.folder, shape).mounted)
     return 0
 
 

@@ -21,12 +21,16 @@ _NAME = "the disk"
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """Mounted disks: the folder on the first one, and on all, and measured rates, by name."""
+    """Mounted disks: the folder on each, and measured rates, by name."""
 
     pid: int
-    mount: str
     mounts: Sequence[str]
     probed: Mapping[str, float]
+
+    @property
+    def mounted(self) -> str:
+        """The folders, one on each line."""
+        return "\n".join(self.mounts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +87,7 @@ def _hold(folder: Path, shape_fields: dict[str, Any]) -> None:
     machines = testbed_held.machines()
     with machines.apply(Shape(**shape_fields).factors(), machines.Place(folder=folder)) as place:
         mounts = [str(mount) for mount in place.input_folders]
-        facts = {"mount": mounts[0], "mounts": mounts, "probed": dict(place.probed)}
+        facts = {"mounts": mounts, "probed": dict(place.probed)}
         testbed_held.keep(folder, facts)
 
 

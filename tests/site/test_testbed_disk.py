@@ -39,6 +39,21 @@ def test_a_disk_holds_what_is_written_to_its_rate(
     assert not folder.exists()
 
 
+def test_several_disks_are_mounted_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if reason := machines.refusal(SLOW.factors()):
+        pytest.skip(reason)
+    folder = tmp_path / "disks"
+    words = ["disk", "up", "--folder", str(folder), "--disk-size", "64MiB"]
+    assert testbed.main([*words, "--disks", "2"]) == 0
+    mounts = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    devices = {mount.stat().st_dev for mount in mounts}
+    assert len(mounts) == len(devices) == 2
+    assert testbed.main(["disk", "down", "--folder", str(folder)]) == 0
+    assert not folder.exists()
+
+
 def test_an_invalid_rate_is_reported_in_a_single_line(tmp_path: Path) -> None:
     if reason := machines.refusal(SLOW.factors()):
         pytest.skip(reason)

@@ -310,7 +310,8 @@ def missed_rates(measured: Mapping[str, float], factors: MachineFactors) -> list
 def _rates(place: Place, file: Path, rate: int | None) -> dict[str, float]:
     """Measure bytes per second written and read, for about `PROBE_SECONDS` each."""
     size = int(rate * PROBE_SECONDS) if rate else PROBE_BYTES_MAX
-    mib = min(PROBE_BYTES_MAX, max(PROBE_BYTES_MIN, size)) >> 20
+    most = min(PROBE_BYTES_MAX, machine.free_bytes(file.parent) // 2)
+    mib = max(1 << 20, min(most, max(PROBE_BYTES_MIN, size))) >> 20
     return {name: (mib << 20) / seconds for name, seconds in _timed(place, file, mib)}
 
 
@@ -324,6 +325,6 @@ def _timed(place: Place, file: Path, mib: int) -> Iterator[tuple[str, float]]:
             command, capture_output=True, text=True, check=False, preexec_fn=place.enter
         )
         if ended.returncode:
-            raise InputError(f"machine factor disk-rate: {ended.stderr.strip().splitlines()[-1]}")
+            raise InputError(f"machine factor disk-rate: {ended.stderr.strip().splitlines()[0]}")
         yield name, time.perf_counter() - began
     file.unlink()
