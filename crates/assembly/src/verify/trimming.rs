@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use cuesta_core::Result;
 use cuesta_input::reads::Sampling;
 use cuesta_input::reads::trim::{
-    ADAPTER_MIN, ADAPTERS, Adapter, KITS, MISMATCH_PART, OVERLAP_MIN, POLY_G_MIN,
-    POLY_G_OTHERS_MAX, QUALITY_BASES, QUALITY_MIN, QUALITY_ZERO, SEED_BASES, TAIL_ADAPTER_BASES,
-    TAIL_BASES, TAIL_MISMATCH_PART, TRIMMED_BASES_MAX, TrimCounts,
+    ADAPTER_MIN, ADAPTERS, Adapter, MISMATCH_PART, OVERLAP_MIN, POLY_G_MIN, POLY_G_OTHERS_MAX,
+    QUALITY_BASES, QUALITY_MIN, QUALITY_ZERO, SEED_BASES, TAIL_ADAPTER_BASES, TAIL_BASES,
+    TAIL_MISMATCH_PART, TRIMMED_BASES_MAX, TrimCounts,
 };
 
 use crate::kernel::scan::code;
@@ -179,16 +179,17 @@ pub fn trim(records: &mut [QualityRead], counts: &mut TrimCounts) {
         fragment = fragment_bases(&first.letters, &second.letters);
     }
     for record in records {
-        let before = record.letters.clone();
-        if before.len() > TRIMMED_BASES_MAX {
-            counts.add_read(before.len(), [before.len(); 3], None);
+        let before = record.letters.len();
+        if before > TRIMMED_BASES_MAX {
+            counts.add_read(before, [before; 3], None);
             continue;
         }
-        let adapter = fragment.unwrap_or_else(|| before_adapter(&before));
-        record.letters.truncate(adapter);
-        let first = record.letters.len();
-        record.letters.truncate(before_poly_g(&record.letters));
-        let second = record.letters.len();
+        let adapter = fragment.unwrap_or_else(|| before_adapter(&record.letters));
+        let first = adapter.min(before);
+        let kit = kit_of(&record.letters[first..]);
+        record.letters.truncate(first);
+        let second = before_poly_g(&record.letters);
+        record.letters.truncate(second);
         if !record.qualities.is_empty() {
             record.qualities.truncate(second);
             while !record.qualities.is_empty() && is_bad(&record.qualities) {
@@ -196,13 +197,15 @@ pub fn trim(records: &mut [QualityRead], counts: &mut TrimCounts) {
             }
             record.letters.truncate(record.qualities.len());
         }
-        let cut = &before[first..];
-        let kit = (0..KITS.len()).find(|&kit| {
-            let mut adapters = ADAPTERS.iter().filter(|adapter| adapter.kit == kit);
-            cut.len() >= SEED_BASES && adapters.any(|adapter| begins_as(cut, adapter.letters))
-        });
-        counts.add_read(before.len(), [first, second, record.letters.len()], kit);
+        counts.add_read(before, [first, second, record.letters.len()], kit);
     }
+}
+
+/// Returns the kit whose adapter is what was cut off, if that is long enough to tell.
+fn kit_of(cut: &[u8]) -> Option<usize> {
+    let begins = |adapter: &&Adapter| begins_as(cut, adapter.letters);
+    let adapters = if cut.len() < SEED_BASES { &[][..] } else { &ADAPTERS };
+    adapters.iter().filter(begins).map(|adapter| adapter.kit).min()
 }
 
 /// Returns the length of a fragment that is shorter than a read of it.
@@ -258,62 +261,53 @@ fn begins_as(tail: &[u8], adapter: &[u8]) -> bool {
     unequal.count() * TAIL_MISMATCH_PART <= tail.len()
 }
 
-/// Bases of a half of the first bases of an adapter.
-const HALF_BASES: usize = SEED_BASES / 2;
+/// Words of 64 bits with a bit for each stretch of [`SEED_BASES`] bases.
+const SEED_WORDS: usize = 1 << (2 * SEED_BASES - 6);
 
-/// Known adapters, and where a read may have the first bases of which.
-struct AdapterIndex {
-    /// Codes of the bases of each adapter.
-    adapters: Vec<Vec<u8>>,
-    /// Halves that are equal to a word of [`HALF_BASES`] bases: bit `2 * adapter + half`.
-    halves: Vec<u16>,
-}
-
-static ADAPTER_INDEX: LazyLock<AdapterIndex> = LazyLock::new(|| {
-    let codes = |adapter: &Adapter| adapter.letters.iter().map(|&letter| code(letter)).collect();
-    let adapters: Vec<Vec<u8>> = ADAPTERS.iter().map(codes).collect();
-    let mut halves = vec![0; 1 << (2 * HALF_BASES)];
-    for (index, adapter) in adapters.iter().enumerate() {
-        for (half, bases) in adapter[..SEED_BASES].chunks(HALF_BASES).enumerate() {
-            let word = bases.iter().fold(0, |word, &base| word << 2 | usize::from(base));
-            halves[word] |= 1 << (2 * index + half);
+/// Stretches that differ from the first bases of an adapter in one at most.
+static SEEDS: LazyLock<[u64; SEED_WORDS]> = LazyLock::new(|| {
+    let mut seeds = [0; SEED_WORDS];
+    for adapter in &ADAPTERS {
+        for change in 0..4 * SEED_BASES {
+            let mut codes: Vec<u8> =
+                adapter.letters[..SEED_BASES].iter().map(|&letter| code(letter)).collect();
+            codes[change / 4] = change as u8 % 4;
+            let seed = codes.iter().fold(0, |seed, &base| seed << 2 | usize::from(base));
+            seeds[seed / 64] |= 1 << (seed % 64);
         }
     }
-    AdapterIndex { adapters, halves }
+    seeds
 });
 
-/// Returns the letters before the first known adapter. Of its first bases one may differ, so that
-/// one half of them is there.
+/// Returns the letters before the first known adapter.
 fn before_adapter(letters: &[u8]) -> usize {
-    let AdapterIndex { adapters, halves } = &*ADAPTER_INDEX;
-    let codes: Vec<u8> = letters.iter().map(|&letter| code(letter)).collect();
-    let mut first = letters.len();
-    // The last bases, and how many are known.
-    let (mut word, mut known) = (0, 0);
-    for (place, &code) in codes.iter().enumerate() {
-        word = (word << 2 | usize::from(code & 3)) % halves.len();
-        known = if code < 4 { known + 1 } else { 0 };
-        if known < HALF_BASES || halves[word] == 0 {
-            continue;
-        }
-        if place >= first + SEED_BASES {
-            break;
-        }
-        for index in (0..2 * adapters.len()).filter(|index| halves[word] >> index & 1 == 1) {
-            let start = (place + 1).checked_sub(HALF_BASES * (1 + index % 2));
-            let is_here = |start: &usize| is_adapter(&codes[*start..], &adapters[index / 2]);
-            first = start.filter(is_here).map_or(first, |start| start.min(first));
+    let seeds: &[u64; SEED_WORDS] = &SEEDS;
+    // The last bases; an ambiguous letter is taken as one, which only adds places.
+    let mut bases = 0;
+    let mut is_seed = |&letter: &u8| {
+        bases = bases << 2 | usize::from(code(letter) & 3);
+        seeds[bases / 64 % SEED_WORDS] >> (bases % 64) & 1 == 1
+    };
+    let mut end = 0;
+    while let Some(index) = letters[end..].iter().position(&mut is_seed) {
+        end += index + 1;
+        if let Some(start) = end.checked_sub(SEED_BASES)
+            && ADAPTERS.iter().any(|adapter| is_adapter(&letters[start..], adapter.letters))
+        {
+            return start;
         }
     }
-    first
+    letters.len()
 }
 
-/// Whether codes of bases begin as those of an adapter.
-fn is_adapter(codes: &[u8], adapter: &[u8]) -> bool {
-    let count = codes.len().min(adapter.len());
-    count >= ADAPTER_MIN
-        && unequal(&codes[..SEED_BASES], &adapter[..SEED_BASES]) <= 1
-        && unequal(&codes[..count], &adapter[..count]) * MISMATCH_PART <= count
+/// Whether letters begin as an adapter.
+fn is_adapter(letters: &[u8], adapter: &[u8]) -> bool {
+    let count = letters.len().min(adapter.len());
+    let unequal = |count: usize| {
+        let pairs = letters.iter().zip(adapter).take(count);
+        pairs.filter(|(left, right)| !are_same(**left, **right)).count()
+    };
+    count >= ADAPTER_MIN && unequal(SEED_BASES) <= 1 && unequal(count) * MISMATCH_PART <= count
 }
 
 /// Returns the letters before the longest tail of G.

@@ -4,25 +4,22 @@
 //! The mates of a fragment shorter than a read overlap in all of it, and what follows it in either
 //! is the adapter. Most pairs are rejected by a word of 32 bases at a time.
 
+mod adapters;
+
 use serde::{Deserialize, Serialize};
 
 use super::cached::CODES;
+pub use adapters::{
+    ADAPTER_MIN, ADAPTERS, Adapter, KITS, SEED_BASES, TAIL_ADAPTER_BASES, TAIL_MISMATCH_PART,
+};
+use adapters::{different, kit, place_of_adapter, tail_adapter};
 
 /// Bases of the shortest overlap of mates, which are judged first.
 pub const OVERLAP_MIN: usize = 32;
 /// Bases of which one may differ, between mates or from an adapter.
 pub const MISMATCH_PART: usize = 8;
-/// Bases in which the ends of two mates after a fragment are compared, and the part of them that
-/// may differ.
+/// Bases in which the ends of two mates after a fragment are compared.
 pub const TAIL_BASES: usize = 8;
-/// Bases of which one may differ between two tails, or between a tail and an adapter.
-pub const TAIL_MISMATCH_PART: usize = 4;
-/// Bases of a tail that are compared with an adapter.
-pub const TAIL_ADAPTER_BASES: usize = 16;
-/// Fewest bases of an adapter that are found by its sequence.
-pub const ADAPTER_MIN: usize = 12;
-/// Bases at the start of an adapter, of which one may differ.
-pub const SEED_BASES: usize = 8;
 /// Fewest bases of a tail of G.
 pub const POLY_G_MIN: usize = 12;
 /// Most other letters in a tail of G.
@@ -35,51 +32,6 @@ pub const QUALITY_MIN: u32 = 5;
 pub const QUALITY_ZERO: u8 = 33;
 /// Longest reads that are trimmed: sequencers that use these adapters read no longer ones.
 pub const TRIMMED_BASES_MAX: usize = 1000;
-
-/// An adapter: the kit that it is of, and its first bases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Adapter {
-    /// Index of its kit in [`KITS`].
-    pub kit: usize,
-    /// Its first bases.
-    pub letters: &'static [u8],
-}
-
-/// Kits whose adapters are known.
-pub const KITS: [&str; 3] = ["TruSeq", "Nextera", "MGI"];
-/// Known adapters, of first and second reads.
-pub const ADAPTERS: [Adapter; 6] = [
-    Adapter { kit: 0, letters: b"AGATCGGAAGAGCACACGTCTGAACTCCAGTCA" },
-    Adapter { kit: 0, letters: b"AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGT" },
-    Adapter { kit: 1, letters: b"CTGTCTCTTATACACATCTCCGAGCCCACGAGAC" },
-    Adapter { kit: 1, letters: b"CTGTCTCTTATACACATCTGACGCTGCCGACGA" },
-    Adapter { kit: 2, letters: b"AAGTCGGAGGCCAAGCGGTCTTAGGAAGACAA" },
-    Adapter { kit: 2, letters: b"AAGTCGGATCGTAGCCATGTCGTTCTGTGAGCCAAGGAGTTG" },
-];
-
-/// Stretches of [`SEED_BASES`] bases that differ from the start of an adapter in one at most, a bit
-/// each.
-static SEEDS: [u64; 1 << (2 * SEED_BASES - 6)] = seeds();
-
-const fn seeds() -> [u64; 1 << (2 * SEED_BASES - 6)] {
-    let mut seeds = [0; 1 << (2 * SEED_BASES - 6)];
-    let mut index = 0;
-    while index < ADAPTERS.len() {
-        let (mut seed, mut place) = (0, 0);
-        while place < SEED_BASES {
-            seed = seed << 2 | CODES[ADAPTERS[index].letters[place] as usize] as usize;
-            place += 1;
-        }
-        let mut change = 0;
-        while change < 4 * SEED_BASES {
-            let other = seed ^ (change & 3) << (2 * (change / 4));
-            seeds[other / 64] |= 1 << (other % 64);
-            change += 1;
-        }
-        index += 1;
-    }
-    seeds
-}
 
 /// Counts of trimmed reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,7 +163,7 @@ pub fn trimmed<const N: usize>(reads: [ReadRecord<'_>; N], counts: &mut TrimCoun
         }
         let end = match fragment {
             Some(bases) => bases.min(letters.len()),
-            None => adapter(letters),
+            None => place_of_adapter(letters),
         };
         let before_g = before_poly_g(&letters[..end]);
         let good = match read.qualities.get(..before_g) {
@@ -295,55 +247,6 @@ fn have_tails(first: &[u8], second: &[u8]) -> bool {
     let count = first.len().min(second.len()).min(TAIL_BASES);
     count > 0 && different(first, second, count) <= count / TAIL_MISMATCH_PART
         || [first, second].iter().all(|tail| tail.is_empty() || tail_adapter(tail).is_some())
-}
-
-/// Returns the index of the first known adapter that a tail begins as.
-fn tail_adapter(tail: &[u8]) -> Option<usize> {
-    ADAPTERS.iter().position(|adapter| {
-        let count = tail.len().min(TAIL_ADAPTER_BASES);
-        different(tail, adapter.letters, count) <= count / TAIL_MISMATCH_PART
-    })
-}
-
-/// Returns the kit of what was cut off, if that is long enough to tell.
-fn kit(tail: &[u8]) -> Option<usize> {
-    let adapter = if tail.len() < SEED_BASES { None } else { tail_adapter(tail) };
-    adapter.map(|index| ADAPTERS[index].kit)
-}
-
-/// Returns in how many of their first `count` letters two texts differ. An ambiguous letter differs
-/// from all.
-fn different(first: &[u8], second: &[u8], count: usize) -> usize {
-    let is_same = |(first, second): &(&u8, &u8)| {
-        let code = CODES[usize::from(**first)];
-        code < 4 && code == CODES[usize::from(**second)]
-    };
-    count - first[..count].iter().zip(&second[..count]).filter(is_same).count()
-}
-
-/// Returns the place of the first known adapter in a read, or the end of the read.
-fn adapter(letters: &[u8]) -> usize {
-    let mut seed = 0;
-    for (place, &letter) in letters.iter().enumerate() {
-        seed = (seed << 2 | base(letter) as usize) & ((1 << (2 * SEED_BASES)) - 1);
-        if SEEDS[seed / 64] >> (seed % 64) & 1 == 1
-            && let Some(start) = (place + 1).checked_sub(SEED_BASES)
-            && is_adapter(&letters[start..])
-        {
-            return start;
-        }
-    }
-    letters.len()
-}
-
-/// Whether a text begins as a known adapter.
-fn is_adapter(text: &[u8]) -> bool {
-    ADAPTERS.iter().any(|adapter| {
-        let count = text.len().min(adapter.letters.len());
-        count >= ADAPTER_MIN
-            && different(text, adapter.letters, SEED_BASES) <= 1
-            && different(text, adapter.letters, count) <= count / MISMATCH_PART
-    })
 }
 
 /// Returns the letters before the longest tail of G.
