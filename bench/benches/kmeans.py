@@ -165,6 +165,29 @@ def same_centres(answer: Answer, other: Answer) -> str | None:
     return f"centres are {apart} apart" if apart > TOLERANCE * largest else None
 
 
+def same_clustering(path: Path, answer: Answer, other: Answer) -> str | None:
+    """Compares centres to `TOLERANCE`, or else sums of squares to the same.
+
+    In single precision a point between two centres may go to either, and moves both.
+    """
+    if not same_centres(answer, other):
+        return None
+    points = np.load(path, mmap_mode="r")
+    one, two = (sum_of_squares(points, each.values) for each in (answer, other))
+    apart = abs(one - two) / one
+    return f"sums of squares are {apart:.2g} of one apart" if apart > TOLERANCE else None
+
+
+def sum_of_squares(points: Any, centres: Any) -> float:
+    """Sum over all points of the squared distance to the nearest centre."""
+    total, norms = 0.0, (centres**2).sum(axis=1)
+    for begin in range(0, len(points), 1 << 16):
+        part = np.asarray(points[begin : begin + (1 << 16)], dtype=float)
+        nearest = (norms - 2 * (part @ centres.T)).min(axis=1)
+        total += float((nearest + (part**2).sum(axis=1)).sum())
+    return total
+
+
 def our_centres(folder: Path) -> Answer:
     """Answer of `centres.tsv`."""
     return _answer(np.loadtxt(folder / "centres.tsv", skiprows=1)[:, 3:])

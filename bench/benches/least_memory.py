@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benches.as_typed import COMMAND, ONE_LINE, UNLIMITED_BYTES
+from benches.as_typed import ONE_LINE
+from benches.typed import COMMAND, UNLIMITED_BYTES
 from harness import limits, reads
 from harness.data import (
     Matrix,

