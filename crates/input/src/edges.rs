@@ -19,10 +19,8 @@ use crate::kinc;
 use crate::limits::{GENES_MAX, LINE_BYTES_MAX, READ_BYTES};
 use crate::names::{self, GeneNames};
 use crate::storage;
-use crate::table::fit::delimiter_name;
-use crate::table::{
-    HEAD_BYTES, TableLine, ZERO_BYTES, counted, ends_in_returns, fields, no_utf8, shown,
-};
+use crate::table::fit;
+use crate::table::{HEAD_BYTES, TableLine, ZERO_BYTES, ends_in_returns, fields, no_utf8, shown};
 use crate::unpack::{self, TextWithStart};
 
 pub use form::{EdgesForm, kind_of_pairs};
@@ -249,12 +247,7 @@ fn each_row(
         let checked = match row.len() == form.width {
             true => take(number, &row),
             false if memchr::memchr(0, text).is_some() => Err(ZERO_BYTES.to_owned()),
-            false => Err(format!(
-                "has {}, the lines before {}, separated by {}; complete the line, or leave it out",
-                counted(row.len(), "field"),
-                form.width,
-                delimiter_name(form.delimiter)
-            )),
+            false => Err(fit::unequal(row.len(), form.width, form.delimiter)),
         };
         checked.map_err(|what| unpack::damage_or(path, at_line(path, number, &what)))?;
     }
@@ -518,5 +511,17 @@ mod tests {
         let error = converted(&edges, Some("a\nb\nc\n")).unwrap_err().message();
         assert!(error.contains("has 2 fields, the lines before 3, separated by tabs"), "{error}");
         assert!(error.ends_with("complete the line, or leave it out"), "{error}");
+    }
+
+    #[test]
+    fn a_short_list_with_a_line_of_another_length_is_an_edge_list() {
+        for short in ["source\ttarget\tscore\na\tb\t0.5\nc\t0.25\n", "a b 0.5\nb c 0.6\nc d\n"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("e.txt");
+            std::fs::write(&path, short).unwrap();
+            let error = recognise(&path).unwrap_err().message();
+            let expected = "line 3 of ";
+            assert!(error.contains(expected) && error.contains("has 2 fields, the lines before 3"));
+        }
     }
 }

@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn a_first_gene_without_values_is_refused() {
         let options = with_header(HeaderPresence::Absent);
-        let error = parse("m.txt", b"a\nb\t1\n", &options).unwrap_err();
+        let error = parse("m.txt", b"a\nb\t1\nc\t1\t2\n", &options).unwrap_err();
         assert!(error.message().contains("line 1 of m.txt has a gene without values"), "{error}");
     }
 
@@ -382,6 +382,62 @@ mod tests {
         let text = message(b"gene;a;b\nx;361;10.332\ny;1.000;7\n");
         assert!(text.contains("may have a decimal point or one between thousands"), "{text}");
         assert_eq!(matrix("gene;a;b\nx;361;0.332\n").unwrap().values, [361.0, 0.332]);
+        // Behind the lines that the layout is told from too, and with the line that has it.
+        for rows in [50, 5000] {
+            let text = format!("gene;a;b\n{}y;1.000;7\n", "x;361;12\n".repeat(rows));
+            let error = message(text.as_bytes());
+            let expected = format!("line {} of m.txt has \"1.000\", which may have", rows + 2);
+            assert!(error.contains(&expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_option_that_does_not_fit_is_named() {
+        let read = |text: &str, table: TableParams| {
+            parse("m.txt", text.as_bytes(), &Options { table, ..Options::default() })
+        };
+        let points = "gene,a,b\nx,1,2\ny,1.5,2\n";
+        for (text, table, option) in [
+            (
+                points,
+                TableParams { decimal: DecimalChoice::Comma, ..TableParams::default() },
+                "--decimal comma",
+            ),
+            (
+                points,
+                TableParams { header: HeaderPresence::Absent, ..TableParams::default() },
+                "--header absent",
+            ),
+            (
+                "gene;a;b\nx;1,5;2\ny;1;2,5\n",
+                TableParams { delimiter: DelimiterChoice::Comma, ..TableParams::default() },
+                "--delimiter comma",
+            ),
+        ] {
+            let error = read(text, table).unwrap_err().message();
+            let expected = format!("do not fit {option}; leave it out");
+            assert!(error.contains(&expected), "{error}");
+            assert!(read(text, TableParams::default()).is_ok());
+        }
+        let space = TableParams { delimiter: DelimiterChoice::Space, ..TableParams::default() };
+        let mixed = "gene s1 s2\ts3\nA 1 2 3\nB 1 2 3\nC 2 3 1\n";
+        for table in [space, TableParams::default()] {
+            let error = read(mixed, table).unwrap_err().message();
+            assert!(
+                error.contains("line 1 of m.txt has a tab, which most lines have not"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn columns_beside_samples_are_known_by_their_names_in_any_spelling() {
+        for label in
+            ["EntrezGeneID", "NCBI.gene.ID", "chromosome_name", "GC content", "probe_id", "Mean"]
+        {
+            let error = message(format!("gene,{label},a,b\nx,7157,1,2\ny,672,3,4\n").as_bytes());
+            assert!(error.contains("that is no sample by its name"), "{error}");
+        }
     }
 
     /// Identifiers beside pandas' index were a sample.
@@ -482,7 +538,7 @@ mod tests {
         let table = TableParams { delimiter: DelimiterChoice::Comma, ..TableParams::default() };
         let options = Options { table, ..Options::default() };
         let error = parse("m", b"gene\ta\tb\nx\t1\t2\n", &options).unwrap_err().message();
-        assert!(error.contains("one field each if commas separate them, as --delimiter says"));
+        assert!(error.contains("line 1 of m and those after it do not fit --delimiter comma"));
         assert_eq!(matrix("a\nx\t1\ny\t2\n").unwrap().samples, ["a"]);
     }
 
@@ -526,7 +582,10 @@ mod tests {
             (b"s1\na\x07\t1\n", "line 2 of m.txt has a name with the control character U+0007"),
             (b"s1\na\xFF\t1\n", "line 2 of m.txt has a name that is not UTF-8"),
             (b"s\xFF\na\t1\n", "line 1 of m.txt has a name that is not UTF-8"),
-            (b"s1\na\t1x\n", "than a number (a missing value? then give --missing) for sample 1"),
+            (
+                b"s1\na\t1x\n",
+                "than a number (write a number, or give --missing 1x if it stands for a missing value)",
+            ),
             (b"s1\na\t-nan\n", "something other than a number"),
             (b"s1\na\tinf\n", "line 2 of m.txt has an infinite value for sample 1"),
             (b"s1\na\t1e999\n", "an infinite value"),

@@ -125,7 +125,7 @@ fn check_words(shown: &str, name: &str, present: &[&str], has_commas: bool) -> R
         "{shown} has {:?} in the trait {name}, whose other values are numbers; give {} if it \
          stands for a missing value, write a number, or take the column out",
         words[0],
-        fields::missing_option(words[0].as_bytes())
+        fields::missing_option(&[], words[0].as_bytes())
     );
     Err(Error::input(OPERATION, text))
 }

@@ -111,7 +111,8 @@ def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> It
     if pairs == 0:
         yield "0 pairs: the matrix has one gene"
     elif few == pairs and samples < least:
-        yield f"0 pairs: {samples:,} samples, fewer than --min-samples {least}"
+        noun = "sample" if samples == 1 else "samples"
+        yield f"0 pairs: {samples:,} {noun}, fewer than --min-samples {least}"
     elif few == pairs:
         yield f"0 pairs: no two genes have --min-samples {least} samples in common"
     elif kept == 0 and undefined + few == pairs:

@@ -6,7 +6,7 @@ use crate::kinc;
 use crate::limits::CLUSTERS_MAX;
 use crate::row::{self, Row};
 use crate::table::fields::{self, SPACES};
-use crate::table::fit::delimiter_name;
+use crate::table::fit::{self, delimiter_name};
 use crate::table::{HEAD_BYTES, TableLine, TableLines, declared_delimiter, shown};
 
 /// Lines that are looked at.
@@ -134,6 +134,7 @@ fn undeclared(lines: &[TableLine], chosen: Option<u8>) -> Result<Option<EdgesFor
         return Ok(None);
     }
     let has_tab = lines.iter().any(|line| line.text.contains(&b'\t'));
+    let mut ragged = None;
     for delimiter in [b'\t', b';', b',', SPACES] {
         // No name and no score has a tab in it.
         let is_other = chosen.is_some_and(|chosen| delimiter != chosen);
@@ -143,14 +144,36 @@ fn undeclared(lines: &[TableLine], chosen: Option<u8>) -> Result<Option<EdgesFor
         let rows: Vec<Vec<&[u8]>> =
             lines.iter().map(|line| fields::fields(line.text, delimiter)).collect();
         let width = rows[0].len();
-        if width < 2 || rows.iter().any(|row| row.len() != width) {
+        if width < 2 {
+            continue;
+        }
+        if let Some(row) = rows.iter().position(|row| row.len() != width) {
+            ragged = ragged.or_else(|| {
+                is_header_or_edge(&rows[0]).then(|| (row, rows[row].len(), width, delimiter))
+            });
             continue;
         }
         if let Some(form) = of_rows(first, &rows, delimiter)? {
             return Ok(Some(form));
         }
     }
-    Ok(None)
+    match ragged {
+        Some((row, count, width, delimiter)) => {
+            Err((lines[row].number, fit::unequal(count, width, delimiter)))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Whether a line names columns of genes and of scores, or is two names and a score.
+fn is_header_or_edge(first: &[&[u8]]) -> bool {
+    let label = |field: &&[u8]| String::from_utf8_lossy(fields::bare(field)).to_lowercase();
+    let labels: Vec<String> = first.iter().map(label).collect();
+    let has = |words: &[&str]| labels.iter().any(|label| words.contains(&label.as_str()));
+    let is_number = |field| fields::number(field, b'.').is_some();
+    has(&SOURCES) && has(&TARGETS) && has(&SCORES)
+        || matches!(first, [one, two, score]
+            if fields::is_text(one) && fields::is_text(two) && is_number(score))
 }
 
 /// Whether a line is KINC text: 11 or 7 fields, the first two whole numbers.

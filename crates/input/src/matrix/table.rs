@@ -5,7 +5,7 @@ use cuesta_core::{Error, Result};
 use super::OPERATION;
 use super::decimal::decimal;
 use crate::names;
-use crate::table::fit::delimiter_name;
+use crate::table::fit::{self, delimiter_name};
 use crate::table::matrix::{FormError, MatrixForm, MatrixKind};
 use crate::table::{Role, TableLine, fields};
 
@@ -32,7 +32,8 @@ pub struct Table<'a> {
     pub name: &'a str,
     /// Layout of the lines.
     pub form: MatrixForm,
-    /// Whether rows are a name and values alone, and no number is missing by its value.
+    /// Whether rows are a name and values alone, no number is missing by its value, and none may
+    /// be two.
     is_plain: bool,
 }
 
@@ -54,7 +55,7 @@ pub fn form_error(name: &str, error: &FormError) -> Error {
 impl<'a> Table<'a> {
     /// The table of a file with this layout.
     pub fn new(name: &'a str, form: MatrixForm) -> Self {
-        let is_plain = form.is_plain() && !form.has_missing_numbers();
+        let is_plain = form.is_plain() && !form.has_missing_numbers() && !form.has_open_sign;
         Self { name, form, is_plain }
     }
 
@@ -208,8 +209,11 @@ impl<'a> Table<'a> {
             None if memchr::memchr(0, line.text).is_some() => Err(self.error(line, ZERO_BYTES)),
             None if index == 0 && self.is_second_header(line) => Err(self.error(line, TWO_HEADERS)),
             None => Err(fail(&self.no_number(field))),
+            Some(_) if self.form.has_open_sign && fields::is_doubtful(field, b'.') => {
+                Err(self.error(line, &fit::doubtful(field, b'.')))
+            }
             Some(value) if value.is_infinite() => {
-                let missing = fields::missing_option(field);
+                let missing = self.form.missing_option(field);
                 let error = fail("an infinite value").sentence();
                 let remedy = "a logarithm of 0? then add 1 to the counts before, as --log2 does";
                 Err(Error::input(OPERATION, format!("{error}; {remedy}; or give {missing}")))
@@ -234,7 +238,7 @@ impl<'a> Table<'a> {
         if fields::is_missing_word(field) {
             return format!(
                 "{what} (a missing value? then give {})",
-                fields::missing_option(field)
+                self.form.missing_option(field)
             );
         }
         if let Some(written) = fields::without_thousands(field, self.form.signs.decimal) {
@@ -258,11 +262,17 @@ impl<'a> Table<'a> {
             b',' if fields::has_sign(field, b'.') => {
                 format!("{what} (with a decimal point, where others have a comma)")
             }
+            // No word of the option has a comma.
+            _ if field.contains(&b',') => format!("{what} (write a number)"),
             _ if fields::bare(field).first().is_some_and(u8::is_ascii_alphabetic) => format!(
-                "{what} (a missing value? then give --missing; no sample? then give the columns \
-                 of the samples with --columns)"
+                "{what} (a missing value? then give {}; no sample? then give the columns of the \
+                 samples with --columns)",
+                self.form.missing_option(field)
             ),
-            _ => format!("{what} (a missing value? then give --missing)"),
+            _ => format!(
+                "{what} (write a number, or give {} if it stands for a missing value)",
+                self.form.missing_option(field)
+            ),
         }
     }
 }

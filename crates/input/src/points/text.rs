@@ -12,7 +12,7 @@ use super::{Coordinate, OPERATION};
 use crate::limits::LINE_BYTES_MAX;
 use crate::npy;
 use crate::storage::Input;
-use crate::table::fit::delimiter_name;
+use crate::table::fit::{self, delimiter_name};
 use crate::table::points::{self, PointsForm, has_point};
 use crate::table::{HEAD_BYTES, Role, TableParams, ZERO_BYTES, ends_in_returns, fields, kinds};
 use crate::unpack;
@@ -294,6 +294,9 @@ fn append<T: Coordinate>(
         rest = after;
         match role {
             Role::Value => match fields::number(field, signs.decimal) {
+                Some(_) if form.has_open_sign && fields::is_doubtful(field, b'.') => {
+                    return Err(fit::doubtful(field, b'.'));
+                }
                 Some(value) => T::from_f64(value).append(numbers),
                 None if is_blank_line() => {
                     numbers.truncate(before);

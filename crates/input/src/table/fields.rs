@@ -153,6 +153,11 @@ pub fn may_be_thousands(field: &[u8], between: u8) -> bool {
         && groups.all(|group| group.len() == 3 && is_digits(group))
 }
 
+/// Whether a field has a decimal sign that may stand between thousands.
+pub fn is_doubtful(field: &[u8], sign: u8) -> bool {
+    memchr(sign, field).is_some() && may_be_thousands(field, sign)
+}
+
 /// A number that has signs between thousands and the decimal sign `decimal`, without them; `None`
 /// for another field.
 pub fn without_thousands(field: &[u8], decimal: u8) -> Option<String> {
@@ -168,10 +173,11 @@ pub fn without_thousands(field: &[u8], decimal: u8) -> Option<String> {
     (is_grouped && fraction.is_none_or(has_digits)).then(|| text.replace(between, ""))
 }
 
-/// `--missing` with a word, as a shell takes it.
-pub fn missing_option(field: &[u8]) -> String {
-    let word = String::from_utf8_lossy(bare(field));
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+".contains(letter);
+/// `--missing` with words that are given and that of a field, as a shell takes it.
+pub fn missing_option(given: &[String], field: &[u8]) -> String {
+    let words: Vec<_> = given.iter().map(|word| word.as_bytes()).chain([bare(field)]).collect();
+    let word = String::from_utf8_lossy(&words.join(&b","[..])).into_owned();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+,".contains(letter);
     let equals = if word.starts_with('-') { "=" } else { " " };
     match word.chars().all(is_plain) {
         true => format!("--missing{equals}{word}"),

@@ -1,7 +1,7 @@
 //! Delimiters and decimal signs that fit the first lines of a table.
 
 use super::fields::{self, SPACES, is_blank, may_be_thousands};
-use super::{TableLine, TableParams, columns};
+use super::{TableLine, TableParams, columns, counted, shown};
 
 /// Delimiters, the likelier ones first.
 const DELIMITERS: [u8; 4] = [b'\t', b';', b',', SPACES];
@@ -187,6 +187,32 @@ pub fn is_doubtful_sign(fit: &TableFit<'_>, values_from: usize) -> bool {
         .map(|(_, field)| field)
         .peekable();
     with_comma.peek().is_some() && with_comma.all(|field| may_be_thousands(field, sign))
+}
+
+/// Whether a point that comes later may be a decimal sign or one between thousands: no number has a
+/// point yet, and a semicolon between fields lets expect a decimal comma.
+pub fn is_open_sign(fit: &TableFit<'_>) -> bool {
+    let has_point = |row: &Vec<&[u8]>| row.iter().any(|field| field.contains(&b'.'));
+    fit.signs.delimiter == b';' && fit.signs.decimal == b'.' && !fit.rows.iter().any(has_point)
+}
+
+/// The fault of a field that may be a number with a decimal sign or with one between thousands.
+pub fn doubtful(field: &[u8], sign: u8) -> String {
+    let word = decimal_word(sign);
+    format!(
+        "has {}, which may have a decimal {word} or one between thousands; give --decimal {word}, \
+         or write numbers without {word}s",
+        shown(field)
+    )
+}
+
+/// The fault of a line whose number of fields is not that of the lines before.
+pub fn unequal(count: usize, width: usize, delimiter: u8) -> String {
+    format!(
+        "has {}, the lines before {width}, separated by {}; complete the line, or leave it out",
+        counted(count, "field"),
+        delimiter_name(delimiter)
+    )
 }
 
 /// The word of `--decimal` for a decimal sign.

@@ -79,7 +79,11 @@ pub const OTHER_KINDS: [OtherKind; 16] = [
         "write it as text in R: write.table(x, 'm.tsv', sep = '\\t')",
         &[b"RDX2\n", b"RDX3\n", b"X\n\0\0\0", b"B\n\x02", b"B\n\x03"],
     ),
-    kind("a NumPy array", "write it as text with numpy.savetxt", &[b"\x93NUMPY"]),
+    kind(
+        "a NumPy array",
+        "write it as text with names, as pandas.DataFrame(array, names).to_csv(FILE)",
+        &[b"\x93NUMPY"],
+    ),
     kind("a Python pickle", "write its table as text", &[b"\x80\x03", b"\x80\x04", b"\x80\x05"]),
     kind(
         "UTF-16 text (Excel's Unicode text)",

@@ -8,8 +8,8 @@ mod roles;
 use super::fields::{self, is_blank};
 use super::fit::{self, Dialect, Requirements, TableFit};
 use super::{
-    DelimiterChoice, HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines,
-    TableParams, shown,
+    DecimalChoice, DelimiterChoice, HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine,
+    TableLines, TableParams, shown,
 };
 use roles::{ColumnRoles, MatrixColumns};
 
@@ -52,7 +52,8 @@ pub fn recognise(
             _ => FormError::file("is empty, expected a line a gene"),
         });
     };
-    let job = Recognition { params, missing: &missing, table: &table };
+    let is_declared = declared.is_some();
+    let job = Recognition { params, is_declared, missing: &missing, table: &table };
     let mut form = match above.kind {
         MatrixKind::Gct(_) | MatrixKind::Series => header::declared(&above, &table, &ends)?,
         MatrixKind::Delimited | MatrixKind::FeatureCounts => job.delimited()?,
@@ -65,7 +66,7 @@ pub fn recognise(
     }
     form.first_names = first_names(&form, &table);
     form.missing = missing;
-    form.is_declared = declared.is_some();
+    form.is_declared = is_declared;
     Ok(form)
 }
 
@@ -83,12 +84,15 @@ fn first_names(form: &MatrixForm, table: &[TableLine]) -> Vec<String> {
 
 struct Recognition<'a> {
     params: &'a TableParams,
+    /// Whether the file declares the delimiter.
+    is_declared: bool,
     missing: &'a [String],
     table: &'a [TableLine<'a>],
 }
 
 impl Recognition<'_> {
-    fn delimited(&self) -> Result<MatrixForm, FormError> {
+    /// All signs that fit.
+    fn fits(&self) -> Vec<TableFit<'_>> {
         let is_value = |field: &[u8], decimal| value(field, decimal, self.missing).is_some();
         let demand = Requirements {
             params: self.params,
@@ -102,8 +106,15 @@ impl Recognition<'_> {
         // A tab is part of no name, so that it separates wherever it occurs.
         let has_tab = self.table.iter().any(|line| line.text.contains(&b'\t'));
         fits.retain(|fit| !has_tab || fit.signs.delimiter == b'\t');
-        match fits.as_slice() {
-            [] => self.by_first_lines(),
+        fits
+    }
+
+    fn delimited(&self) -> Result<MatrixForm, FormError> {
+        match self.fits().as_slice() {
+            [] => match self.misfit().or_else(|| self.few_tabs()) {
+                Some(error) => Err(error),
+                None => self.by_first_lines(),
+            },
             [fit] if self.params.decimal.byte().is_none() && fit::is_doubtful_sign(fit, 1) => {
                 Err(self.doubtful_sign(fit))
             }
@@ -124,18 +135,46 @@ impl Recognition<'_> {
     fn doubtful_sign(&self, fit: &TableFit<'_>) -> FormError {
         let sign = fit.signs.decimal;
         let is_long = |row: &&Vec<&[u8]>| row.len() > 1;
-        let fields = fit.rows.iter().filter(is_long).flat_map(|row| &row[1..]);
-        let field = fields.into_iter().find(|field| field.contains(&sign));
-        let line = self.table.get(1).unwrap_or(&self.table[0]);
-        let word = fit::decimal_word(sign);
-        FormError::line(
-            line,
-            format!(
-                "has {}, which may have a decimal {word} or one between thousands; give --decimal \
-                 {word}, or write numbers without {word}s",
-                shown(field.copied().unwrap_or_default())
-            ),
-        )
+        let mut fields = fit.rows.iter().filter(is_long).flat_map(|row| &row[1..]);
+        let field = fields.find(|field| field.contains(&sign)).copied().unwrap_or_default();
+        let has_it = |line: &&TableLine<'_>| line.text.as_ptr_range().contains(&field.as_ptr());
+        let line = self.table.iter().find(has_it).unwrap_or(&self.table[0]);
+        FormError::line(line, fit::doubtful(field, sign))
+    }
+
+    /// The fault of an option without which the lines could be read.
+    fn misfit(&self) -> Option<FormError> {
+        let params = self.params;
+        let mut tries = Vec::new();
+        if let Some(delimiter) = params.delimiter.byte().filter(|_| !self.is_declared) {
+            let option = format!("--delimiter {}", fit::delimiter_word(delimiter));
+            tries
+                .push((option, TableParams { delimiter: DelimiterChoice::Auto, ..params.clone() }));
+        }
+        if let Some(sign) = params.decimal.byte() {
+            let option = format!("--decimal {}", fit::decimal_word(sign));
+            tries.push((option, TableParams { decimal: DecimalChoice::Auto, ..params.clone() }));
+        }
+        if params.header == HeaderPresence::Absent {
+            let option = "--header absent".to_owned();
+            tries.push((option, TableParams { header: HeaderPresence::Auto, ..params.clone() }));
+        }
+        let is_read = |params: &TableParams| {
+            let other = Recognition { params, is_declared: true, ..*self };
+            !other.fits().is_empty() && other.delimited().is_ok()
+        };
+        let (option, _) = tries.iter().find(|(_, params)| is_read(params))?;
+        let what = format!("and those after it do not fit {option}; leave it out");
+        Some(FormError::line(&self.table[0], what))
+    }
+
+    /// The fault of lines that are separated by spaces but for a few.
+    fn few_tabs(&self) -> Option<FormError> {
+        let mut with_tab = self.table.iter().filter(|line| line.text.contains(&b'\t'));
+        let first = with_tab.next()?;
+        let is_few = 2 * (1 + with_tab.count()) < self.table.len();
+        let what = "has a tab, which most lines have not; separate all fields by the same";
+        is_few.then(|| FormError::line(first, what))
     }
 
     /// The layout that the first two lines have, where no signs fit all: the reader then names the
@@ -278,7 +317,9 @@ impl Recognition<'_> {
         let mut layout = self.roles(fit, &names, width)?;
         let samples = self.samples(&names, &layout.roles, has_header)?;
         layout.roles.resize(full, Role::Empty);
-        Ok(self.form(fit.signs, layout, samples, (has_header, short)))
+        let has_open_sign = self.params.decimal.byte().is_none() && fit::is_open_sign(fit);
+        let form = self.form(fit.signs, layout, samples, (has_header, short));
+        Ok(MatrixForm { has_open_sign, ..form })
     }
 
     /// Names of the samples, which are numbered where no header names them.
@@ -347,6 +388,7 @@ impl Recognition<'_> {
             missing: Vec::new(),
             rows: None,
             is_declared: false,
+            has_open_sign: false,
         }
     }
 }

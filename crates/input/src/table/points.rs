@@ -49,6 +49,9 @@ pub struct PointsForm {
     pub left_out: Option<String>,
     /// Whether the first line declares the delimiter (`sep=;`).
     pub is_declared: bool,
+    /// Whether a point may be a decimal sign or one between thousands, as far as the first lines
+    /// tell.
+    pub has_open_sign: bool,
 }
 
 impl PointsForm {
@@ -213,6 +216,7 @@ impl Recognition<'_> {
             names: Vec::new(),
             left_out: None,
             is_declared: false,
+            has_open_sign: false,
         })
     }
 
@@ -260,8 +264,9 @@ impl Recognition<'_> {
         let names = pairs.filter_map(|(name, _)| fields::unquoted(fields::bare(name))).collect();
         roles.resize(full, Role::Empty);
         let header = if has_header { self.line.number } else { 0 };
+        let has_open_sign = self.params.decimal.byte().is_none() && fit::is_open_sign(fit);
         let (signs, is_declared) = (fit.signs, false);
-        Ok(PointsForm { signs, roles, header, names, left_out, is_declared })
+        Ok(PointsForm { signs, roles, header, names, left_out, is_declared, has_open_sign })
     }
 
     /// Refuses a first line that may be names such as pandas gives columns without a name.

@@ -75,7 +75,11 @@ pub fn orientation(form: &MatrixForm, rows: Option<u64>, is_turned: bool) -> Opt
     let rows = rows?;
     let (genes, samples) = if is_turned { (columns, rows) } else { (rows, columns) };
     (samples > genes)
-        .then(|| format!("{} genes, {} samples; {remedy}", grouped(genes), grouped(samples)))
+        .then(|| format!("{}, {} samples; {remedy}", genes_in_words(genes), grouped(samples)))
+}
+
+fn genes_in_words(count: u64) -> String {
+    if count == 1 { "1 gene".to_owned() } else { format!("{} genes", grouped(count)) }
 }
 
 /// Samples that have the name of another, in a sentence.

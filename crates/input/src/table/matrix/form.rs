@@ -33,6 +33,9 @@ pub struct MatrixForm {
     pub rows: Option<u64>,
     /// Whether the first line declares the delimiter (`sep=;`).
     pub is_declared: bool,
+    /// Whether a point may be a decimal sign or one between thousands, as far as the first lines
+    /// tell.
+    pub has_open_sign: bool,
 }
 
 /// Part of a text that cannot be read, and why.
@@ -81,6 +84,12 @@ impl MatrixForm {
             fields::number(word.as_bytes(), self.signs.decimal).is_some_and(|value| !value.is_nan())
         };
         self.missing.iter().any(is_number)
+    }
+
+    /// `--missing` with the words so far and that of a field.
+    pub fn missing_option(&self, field: &[u8]) -> String {
+        let given = self.missing.len() - self.kind.missing().len();
+        fields::missing_option(&self.missing[..given], field)
     }
 
     /// The number in a field; NaN when it says that the value is missing.

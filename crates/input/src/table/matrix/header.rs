@@ -6,57 +6,64 @@ use super::super::{Role, TableLine, no_utf8};
 use super::above::Above;
 use super::{FormError, MatrixForm, MatrixKind};
 
-/// Columns that programs write beside samples, in lower case.
-const ANNOTATIONS: [&str; 44] = [
+/// Columns that programs write beside samples: letters and digits of their labels, in lower case.
+const ANNOTATIONS: [&str; 47] = [
+    "adjpval",
+    "aveexpr",
+    "basemean",
     "chr",
     "chrom",
-    "seqname",
-    "seqnames",
-    "gene_length",
-    "genelength",
-    "length",
-    "start",
-    "end",
-    "stop",
-    "strand",
-    "width",
-    "effective_length",
-    "effectivelength",
-    "entrezid",
-    "entrez",
-    "entrez_id",
-    "entrez_gene_id",
     "chromosome",
-    "basemean",
+    "chromosomename",
+    "description",
+    "effectivelength",
+    "efflength",
+    "end",
+    "endposition",
+    "entrez",
+    "entrezgene",
+    "entrezgeneid",
+    "entrezid",
+    "fdr",
+    "gccontent",
+    "genebiotype",
+    "genedescription",
+    "geneid",
+    "genelength",
+    "index",
+    "length",
+    "lfcse",
     "log2foldchange",
     "logfc",
-    "pvalue",
-    "p_value",
+    "mean",
+    "median",
+    "ncbigeneid",
     "padj",
-    "qvalue",
-    "p.value",
-    "adj.p.val",
-    "aveexpr",
-    "fdr",
-    "stat",
-    "lfcse",
-    "eff_length",
-    "description",
-    "gene_id",
-    "geneid",
-    "gene id",
-    "entrezgene",
-    "entrez gene id",
+    "percentagegenegccontent",
     "probeid",
-    "index",
-    "unnamed: 0",
-    "__index_level_0__",
-    "...1",
+    "probesetid",
+    "pval",
+    "pvalue",
+    "qval",
+    "qvalue",
+    "seqname",
+    "seqnames",
+    "start",
+    "startposition",
+    "stat",
+    "stop",
+    "strand",
+    "transcriptlength",
+    "width",
 ];
+/// Columns that programs write for an index, in lower case.
+const INDICES: [&str; 3] = ["unnamed: 0", "__index_level_0__", "...1"];
 
 /// Whether a column is no sample by its label.
 pub fn is_annotation(label: &[u8]) -> bool {
-    ANNOTATIONS.contains(&String::from_utf8_lossy(label).to_lowercase().as_str())
+    let lower = String::from_utf8_lossy(label).to_lowercase();
+    let plain: String = lower.chars().filter(|letter| letter.is_alphanumeric()).collect();
+    ANNOTATIONS.contains(&plain.as_str()) || INDICES.contains(&lower.as_str())
 }
 
 /// First columns of featureCounts, in lower case: a gene and its annotation.
@@ -184,5 +191,6 @@ pub fn declared(
         missing: Vec::new(),
         rows: above.sizes.first().copied(),
         is_declared: false,
+        has_open_sign: false,
     })
 }
