@@ -10,7 +10,8 @@ import shutil
 import threading
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
@@ -177,6 +178,29 @@ def test_a_page_does_not_replace_a_file_of_another(tmp_path: Path) -> None:
         generated.put(generated.mark("report"), link)
     assert precious.read_text() == "<p>all of it</p>"
     assert names(tmp_path) == {"index.html", "link.html"}
+
+
+def test_an_answer_that_is_half_removed_at_an_interrupt_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was left of it stayed for ever, and no line named it."""
+    answer(tmp_path / "out", {"pairs.txt": b"old", "more.txt": b"old"})
+    remove = removal.remove_listed
+    olds: list[Path] = []
+
+    def interrupted(old: Path, *arguments: Any) -> list[PurePosixPath]:
+        olds.append(old)
+        if len(olds) == 1:
+            (old / "pairs.txt").unlink()
+            raise KeyboardInterrupt
+        return remove(old, *arguments)
+
+    monkeypatch.setattr(removal, "remove_listed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        overwrite(tmp_path / "out")
+    assert len(olds) == 2
+    assert (tmp_path / "out" / "pairs.txt").read_bytes() == b"new"
+    assert names(tmp_path) == {"out"}
 
 
 def test_a_file_that_turns_up_while_an_answer_is_replaced_is_retained_and_named(

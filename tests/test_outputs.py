@@ -95,6 +95,15 @@ def test_a_run_refuses_scratch_in_its_input(tmp_path: Path) -> None:
         run_trial(CopyEngine(), trial, plan(tmp_path, scratch=data / "scratch"))
 
 
+def test_a_path_through_a_loop_of_links_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for option in ("-o", "--resume", "--scratch"):
+        with pytest.raises(InputError, match=f"^{option} .*: has links that lead back"):
+            outputs.check_links(tmp_path / "loop" / "x", option)
+    with pytest.raises(InputError, match="has links that lead back"):
+        check_output(tmp_path / "loop" / "x", overwrite=False)
+
+
 @pytest.mark.parametrize("uri", ["cuesta:///ans", "s3://b/ans", "hdfs://h:1/ans", "file:///x/ans"])
 def test_an_output_that_is_a_uri_is_refused_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str

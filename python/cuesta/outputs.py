@@ -41,6 +41,7 @@ def check_local(output: Path | str, option: str = "-o") -> None:
     Errors: `InputError`.
     """
     check_name(output, option)
+    check_links(output, option)
     _check_outside_answers(Path(output), option)
     match = _URI.fullmatch(str(output))
     if match is None:
@@ -54,6 +55,16 @@ def check_local(output: Path | str, option: str = "-o") -> None:
     if scheme != "cuesta":
         remedy = f"give {option} PATH, or a mounted folder, then copy it there"
     raise InputError(f"{option} {uri}: output is written to local paths; {remedy}")
+
+
+def check_links(path: Path | str, option: str) -> None:
+    """Refuse a path through links that lead back to themselves. Errors: `InputError`."""
+    try:
+        Path(path).resolve()
+    except (OSError, RuntimeError):
+        raise InputError(
+            f"{option} {path}: has links that lead back to themselves; give another {option}"
+        ) from None
 
 
 def _check_outside_answers(output: Path, option: str) -> None:

@@ -391,6 +391,24 @@ mod tests {
         }
     }
 
+    /// Spreadsheets write quotes only around what has a comma.
+    #[test]
+    fn numbers_with_a_decimal_comma_may_be_in_quotes_among_others() {
+        let read = matrix("g,a,b,c\nx,\"1,25\",2,3\ny,2,\"-3,5\",1\n").unwrap();
+        assert_eq!(read.values, [1.25, 2.0, 3.0, 2.0, -3.5, 1.0]);
+    }
+
+    #[test]
+    fn a_line_separated_by_spaces_is_named_where_it_is_wrong() {
+        let rows: String = (0..40).map(|row| format!("G{row} 1 2 {row}\n")).collect();
+        for (line, expected) in
+            [("x 1 2 z\n", "line 42 of m.txt"), ("x 1 2\n", "line 42 of m.txt has 3")]
+        {
+            let error = message(format!("gene a b c\n{rows}{line}").as_bytes());
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
     #[test]
     fn an_option_that_does_not_fit_is_named() {
         let read = |text: &str, table: TableParams| {

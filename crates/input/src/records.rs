@@ -89,7 +89,7 @@ impl RecordFiles {
         if surplus != 0 {
             let text = format!(
                 "{} has {size_bytes} bytes, {surplus} more than a whole number of records of \
-                 {RECORD_BYTES} bytes; if it is cut short, obtain it again; lines of text are no such \
+                 {RECORD_BYTES} bytes; if it is cut short, obtain it again; lines of text are no \
                  records",
                 path.display()
             );

@@ -74,6 +74,7 @@ class AnswerFolder:
         self._overwrite = overwrite
         self._within = scratch.resolve() if scratch else None
         self._keep = False
+        self._is_replacing = False
         self._made: list[Path] = []
         self._held: list[int] = []
         self._name(str(os.getpid()))
@@ -143,6 +144,8 @@ class AnswerFolder:
         trace: TracebackType | None,
     ) -> None:
         failed = disk_error(error, self._fuller_place()) if isinstance(error, OSError) else None
+        if self._is_replacing and os.path.lexists(self.output):
+            forget(self._replaced, self._old)
         self._remove()
         if failed:
             raise InputError(self._public(str(failed))) from error
@@ -188,8 +191,10 @@ class AnswerFolder:
         try:
             if os.path.lexists(self.output):
                 self._check_output_again()
+                self._is_replacing = True
                 self._replace()
                 notes = forget(self._replaced, self._old)
+                self._is_replacing = False
             else:
                 self._publish()
         except OSError as error:
@@ -255,6 +260,8 @@ class AnswerFolder:
             for place in inner:
                 removal.discard(place)
             if not self._keep and any(map(os.path.lexists, inner)):
+                continue
+            if folder == self._partial and self._is_replacing and self._replaced.exists():
                 continue
             (folder / LOCK_NAME).unlink(missing_ok=True)
             if folder != self._partial or not self._keep:

@@ -55,7 +55,11 @@ pub fn form_error(name: &str, error: &FormError) -> Error {
 impl<'a> Table<'a> {
     /// The table of a file with this layout.
     pub fn new(name: &'a str, form: MatrixForm) -> Self {
-        let is_plain = form.is_plain() && !form.has_missing_numbers() && !form.has_open_sign;
+        let is_plain = form.is_plain()
+            && !form.has_missing_numbers()
+            && !form.has_open_sign
+            // A comma in quotes is a decimal sign, one between quotes is not.
+            && form.signs.delimiter != form.signs.decimal;
         Self { name, form, is_plain }
     }
 

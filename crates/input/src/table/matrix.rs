@@ -5,7 +5,7 @@ mod form;
 mod header;
 mod roles;
 
-use super::fields::{self, is_blank};
+use super::fields::{self, SPACES, is_blank};
 use super::fit::{self, Dialect, Requirements, TableFit};
 use super::{
     DecimalChoice, DelimiterChoice, HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine,
@@ -189,11 +189,11 @@ impl Recognition<'_> {
             matches!(counts(*delimiter)[..], [first, second]
                 if second > 1 && (first == second || first + 1 == second))
         };
-        let likely = [b'\t', b';', b','];
+        let likely = [b'\t', b';', b',', SPACES];
         let chosen = self.params.delimiter.byte();
         let separator = chosen
             .or_else(|| likely.into_iter().find(is_even))
-            .or_else(|| likely.into_iter().find(|&byte| any(byte)));
+            .or_else(|| likely.into_iter().find(|&byte| byte != SPACES && any(byte)));
         let Some(delimiter) = separator else {
             return Err(FormError::line(
                 &self.table[0],

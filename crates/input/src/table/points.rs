@@ -1,6 +1,6 @@
 //! Recognises the layout of points in text from its first lines.
 
-use super::fields::{self, is_blank, is_quoted};
+use super::fields::{self, SPACES, is_blank, is_quoted};
 use super::fit::{self, Dialect, NONE, Requirements, TableFit};
 use super::matrix::{FormError, counts_rows, is_index_label};
 use super::{
@@ -254,6 +254,9 @@ impl Recognition<'_> {
             HeaderPresence::Auto if has_number => return self.by_first_line(None),
             HeaderPresence::Auto => true,
         };
+        if has_header && self.params.header == HeaderPresence::Auto {
+            self.check_names(first, fit.signs.delimiter)?;
+        }
         let names: Vec<&[u8]> = match (has_header, short || named + 1 == fit.width()) {
             (false, _) => Vec::new(),
             (true, true) => [&b""[..]].into_iter().chain(first.iter().copied()).collect(),
@@ -267,6 +270,25 @@ impl Recognition<'_> {
         let has_open_sign = self.params.decimal.byte().is_none() && fit::is_open_sign(fit);
         let (signs, is_declared) = (fit.signs, false);
         Ok(PointsForm { signs, roles, header, names, left_out, is_declared, has_open_sign })
+    }
+
+    /// Refuses a first line of numbers that are separated otherwise than those below.
+    fn check_names(&self, names: &[&[u8]], delimiter: u8) -> Result<(), FormError> {
+        let is_row = |name: &&&[u8], other: u8| {
+            let numbers = fields::fields(fields::bare(name), other);
+            numbers.len() > 1 && numbers.iter().all(|field| is_any_number(field))
+        };
+        let others = [b'\t', b';', b',', SPACES].into_iter().filter(|&other| other != delimiter);
+        let pairs = names.iter().flat_map(|name| others.clone().map(move |other| (name, other)));
+        let Some((_, other)) = pairs.into_iter().find(|(name, other)| is_row(name, *other)) else {
+            return Ok(());
+        };
+        let (other, name) = (fit::delimiter_name(other), fit::delimiter_name(delimiter));
+        let what = format!(
+            "has numbers separated by {other}, the lines after it by {name}; separate all by the \
+             same"
+        );
+        Err(FormError::line(self.line, what))
     }
 
     /// Refuses a first line that may be names such as pandas gives columns without a name.
@@ -429,6 +451,8 @@ mod tests {
             ("0,0.5\n1,0.25\n2,7\n3,8\n4,9\n", "--columns 2-2 or --columns 1-2"),
             ("x,y,kind\n1,2,a\n3,4,b\n", "--columns 1-2"),
             ("1,5\n2,25\n3,75\n", "give --delimiter comma or --decimal comma"),
+            ("0.5 2.5\n1.5\t3.25\n2.5\t6.25\n", "separated by spaces, the lines after it by tabs"),
+            ("0.5;2.5\n1.5,3.25\n2.5,6.25\n", "separated by semicolons, the lines after it by com"),
         ] {
             let error = form(text).unwrap_err();
             assert!(error.what.contains(expected), "{text:?}: {}", error.what);

@@ -101,6 +101,8 @@ def _check_resume(trial: Trial, plan: Plan) -> None:
             "kept; leave one of them out"
         )
     folder = Path(str(trial.parameters["resume"]))
+    outputs.check_links(folder, "--resume")
+    outputs.check_links(plan.output, "-o")
     outputs.check_apart(folder, trial.inputs, "--resume")
     if folder.resolve() == plan.output.resolve():
         raise InputError(
