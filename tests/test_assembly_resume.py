@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -163,6 +164,20 @@ def test_a_folder_with_foreign_files_is_refused_and_remains(
     assert call([*words, "-o", str(tmp_path / "out")]) == 2
     assert f"kept holds {foreign}, but no run that can go on" in capsys.readouterr().err
     assert {file.name: file.read_text() for file in checkpoint.iterdir()} == {foreign: "mine"}
+
+
+def test_a_damaged_checkpoint_is_named_where_the_answer_is_wrong(
+    reads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line named a file of the answer alone, and each new try went on from the same damage."""
+    checkpoint = tmp_path / "kept"
+    assemble([reads], tmp_path / "a", "-k", "31,55", "--resume", str(checkpoint))
+    os.truncate(checkpoint / "spectrum.tsv", 100)
+    words = ["run", "assemble", str(reads), "-k", "31,55", "--resume", str(checkpoint)]
+    assert call([*words, "-o", str(tmp_path / "b")]) == 1
+    error = capsys.readouterr().err
+    assert "is wrong" in error
+    assert f"{checkpoint} holds, that may be damaged: run again with another folder" in error
 
 
 def test_the_folder_of_the_answer_is_refused_before_any_work(

@@ -46,9 +46,16 @@ def _refusal(
     """Return the error of a wrong answer; `changed` is an input that changed meanwhile."""
     if changed is not None:
         return _changed(changed, answer)
+    resumed = trial.parameters.get("resume")
+    remedy = (
+        f"; if it went on from what {resumed} holds, that may be damaged: run again with another "
+        "folder in --resume"
+        if resumed
+        else ""
+    )
     return VerificationError(
         f"the answer of {trial.workload} on {trial.engine} is wrong: {verification.fault}; "
-        f"the files are left in {answer}"
+        f"the files are left in {answer}{remedy}"
     )
 
 

@@ -212,8 +212,8 @@ def _pairs(stats: Mapping[str, Any]) -> Iterator[Step]:
         yield (
             "Check the pairs",
             (
-                "They said nothing: fewer than 1,000 of them lie on one contig. Are both files of "
-                "one library, in the same order?"
+                "They said nothing, and there is no scaffolds.fa: fewer than 1,000 of them lie on "
+                "one contig. Are both files of one library, in the same order?"
             ),
         )
     for facts in libraries:
