@@ -215,6 +215,14 @@ def test_too_little_address_space_is_refused_before_the_run(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("kibibytes", [600_000, 800_000, 1_000_000])
+def test_any_sufficient_address_space_is_enough(kibibytes: int, tmp_path: Path) -> None:
+    """900,000 KiB were enough and 1,000,000 were not: arenas of threads took what stacks need."""
+    words = "run dataflow --blocks 2 --block-vectors 100 --threads 1 -o"
+    script = f'ulimit -v {kibibytes}; exec "$0" -m cuesta {words} {tmp_path}/a'
+    subprocess.run(["bash", "-c", script, sys.executable], check=True, capture_output=True)
+
+
 def test_the_tightest_limit_of_tasks_counts(tmp_path: Path) -> None:
     system = System(tmp_path / "root", "0::/user/job_1\n", SECOND_MOUNTS)
     system.write("/sys/fs/cgroup/user/job_1", pids__max="max", pids__current="10")

@@ -28,6 +28,10 @@ STACK_BYTES = 2 << 20
 ADDRESS_ASIDE_BYTES = 256 << 20
 """Address space of a run beside its memory limit: code, stacks, what the allocator holds back."""
 
+ARENAS = 1
+_M_ARENA_MAX = -8
+"""Number of that setting in `malloc.h` of glibc."""
+
 
 def describe(places: dict[str, Path]) -> dict[str, object]:
     """Facts of this machine; `places` names paths whose file system is of interest."""
@@ -178,6 +182,20 @@ def raise_limit_of_files() -> None:
     if soft != resource.RLIM_INFINITY and soft < highest:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
+
+
+def share_arenas() -> None:
+    """Let all threads of this process share a few arenas of memory where `ulimit -v` bounds it.
+
+    glibc reserves 64 MiB of addresses for each of eight arenas a core, which then lack to stacks.
+    """
+    if address_space_bytes() is None:
+        return
+    import ctypes
+
+    os.environ.setdefault("MALLOC_ARENA_MAX", str(ARENAS))
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
 
 
 def check_limit_of_files() -> None:

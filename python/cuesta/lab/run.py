@@ -27,6 +27,7 @@ def run_trial(engine: Engine, trial: Trial, plan: Plan, observer: Observer | Non
     """
     began = time.perf_counter()
     machine.raise_limit_of_files()
+    machine.share_arenas()
     request = Request(
         engine=engine, trial=trial, plan=plan, observer=observer or Silent(), began=began
     )
