@@ -135,9 +135,12 @@ def check_address_space(memory_bytes: int) -> None:
 def check_threads(threads: int) -> None:
     """Refuse to start where the system lets this process have no more threads.
 
-    Where a limit may be near they are started and ended: limits of users, of control groups and of
-    address space are all met so. Errors: `InputError`.
+    Stacks must fit in the address space. Where a limit of users or of control groups may be near,
+    threads are started and ended. Errors: `InputError`.
     """
+    space = address_space_bytes()
+    if space is not None and space // STACK_BYTES < threads + THREADS_ASIDE:
+        raise InputError(_few_threads(space // STACK_BYTES, threads))
     if not _may_lack_threads(threads + THREADS_ASIDE):
         return
     release, started = threading.Event(), list[threading.Thread]()
@@ -148,10 +151,7 @@ def check_threads(threads: int) -> None:
             thread.start()
             started.append(thread)
     except (RuntimeError, MemoryError):
-        raise InputError(
-            f"this process may start {len(started)} more threads only, and needs "
-            f"{threads + THREADS_ASIDE} for --threads {threads}; {MORE_THREADS}"
-        ) from None
+        raise InputError(_few_threads(len(started), threads)) from None
     finally:
         threading.stack_size(before)
         release.set()
@@ -159,12 +159,19 @@ def check_threads(threads: int) -> None:
             thread.join()
 
 
+def _few_threads(count: int, threads: int) -> str:
+    return (
+        f"this process may start {count} more threads only, and needs {threads + THREADS_ASIDE} "
+        f"for --threads {threads}; {MORE_THREADS}"
+    )
+
+
 def _may_lack_threads(threads: int) -> bool:
     user, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     is_small = user != resource.RLIM_INFINITY and user < threads + TASKS_ENOUGH
     left = allotment.tasks_left()
     is_crowded = left is not None and left < threads + TASKS_ENOUGH
-    return is_small or is_crowded or address_space_bytes() is not None
+    return is_small or is_crowded
 
 
 def memory_available_bytes() -> int:
