@@ -42,10 +42,14 @@ pub fn check(reads: &Reads, batch: &ReadBatch) -> Result<()> {
 
 /// Returns the error for a byte that is not a letter of a nucleotide: base `base` of a record.
 fn no_base((path, record): (&Path, u64), base: usize, byte: u8) -> Error {
-    let what = if scan::is_amino_acid(byte) {
-        "stands for an amino acid, so these are proteins; give reads of DNA or RNA"
-    } else {
-        "is no nucleotide; give reads of DNA or RNA"
+    let what = match byte {
+        b'@' => {
+            "begins a record of FASTQ, among those of FASTA; give each format in files of its own"
+        }
+        _ if scan::is_amino_acid(byte) => {
+            "stands for an amino acid, so these are proteins; give reads of DNA or RNA"
+        }
+        _ => "is no nucleotide; give reads of DNA or RNA",
     };
     let (shown, base, letter) = (path.display(), base + 1, char::from(byte));
     let text = format!("{shown}, record {record}, base {base}: {letter:?} {what}");

@@ -90,6 +90,14 @@ fn bases_and_qualities_that_differ_in_number_are_counted() {
 }
 
 #[test]
+fn a_record_of_fastq_among_those_of_fasta_is_named() {
+    let error = run(b">s\nACGT\n@r\nACGT\n+\nIIII\n", None, 64 << 20).unwrap_err();
+    let expected = "begins a record of FASTQ, among those of FASTA; give each format in files of \
+                    its own";
+    assert!(error.message().ends_with(expected), "{}", error.message());
+}
+
+#[test]
 fn proteins_are_named_before_their_length_is() {
     for (content, place) in [
         (">one\nACGTACGT\n>two\nMKVLAAGI\n", "record 2, base 4: 'L'"),
