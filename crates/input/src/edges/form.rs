@@ -148,9 +148,9 @@ fn undeclared(lines: &[TableLine], chosen: Option<u8>) -> Result<Option<EdgesFor
             continue;
         }
         if let Some(row) = rows.iter().position(|row| row.len() != width) {
-            ragged = ragged.or_else(|| {
-                is_header_or_edge(&rows[0]).then(|| (row, rows[row].len(), width, delimiter))
-            });
+            // R's names of rows are in all lines but the header.
+            let is_likely = row > 1 && is_header_or_edge(&rows[0]);
+            ragged = ragged.or(is_likely.then(|| (row, rows[row].len(), width, delimiter)));
             continue;
         }
         if let Some(form) = of_rows(first, &rows, delimiter)? {
