@@ -145,15 +145,40 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Chooses the sizes of k-mers, if they are to be chosen, by the longest of all reads. The
-    /// first size does not change.
-    pub fn choose(&mut self, longest_read: u64) {
-        if self.is_chosen {
-            let first = self.kmer_sizes[0];
-            let bases = longest_read.min(READ_BASES_KNOWN as u64) as usize;
-            self.kmer_sizes = chosen(bases);
-            debug_assert_eq!(self.kmer_sizes[0], first);
+    /// Chooses the sizes of k-mers, if they are to be chosen, by the longest of all reads, and by
+    /// the stretches that half of all bases are in where these are shorter than a size would be:
+    /// see [`Plan::common_stretch`]. The first size does not change.
+    ///
+    /// # Errors
+    /// `Input` where fewer than half of the bases are in k-mers of the first size.
+    pub fn choose(&mut self, longest_read: u64, common_stretch: Option<u64>) -> Result<()> {
+        if !self.is_chosen {
+            return Ok(());
         }
+        let first = self.kmer_sizes[0];
+        let sizes = chosen(read_bases(longest_read));
+        debug_assert_eq!(sizes[0], first);
+        self.kmer_sizes = match common_stretch {
+            None => sizes,
+            Some(common) => {
+                let common = read_bases(common);
+                if common < first {
+                    return Err(too_short(common, first));
+                }
+                let fewer = common.max(READ_BASES_FIRST);
+                let sizes = if first == K_FIRST { chosen(fewer) } else { sizes };
+                sizes.into_iter().filter(|&k| k <= common).collect()
+            }
+        };
+        Ok(())
+    }
+
+    /// Returns the length of the stretches without ambiguous letters that half of all bases are in,
+    /// if it is less than a size of k-mers that the longest read would choose.
+    pub fn common_stretch(&self, longest_read: u64, half: usize) -> Option<u64> {
+        let last = chosen(read_bases(longest_read)).last().copied();
+        let is_beyond = self.is_chosen && last.is_some_and(|last| last > half);
+        is_beyond.then_some(half as u64)
     }
 
     /// Returns whether the contigs are those of this size of k-mers.
@@ -312,6 +337,26 @@ impl AssembleParams {
     }
 }
 
+/// Returns the length of a read as far as it matters for the sizes of k-mers.
+fn read_bases(letters: u64) -> usize {
+    letters.min(READ_BASES_KNOWN as u64) as usize
+}
+
+/// Returns the error for reads of which fewer than half have k-mers of the first size.
+fn too_short(common: usize, first: usize) -> Error {
+    let smaller = (common * 3 / 4).saturating_sub(1) | 1;
+    let remedy = if smaller < K_MIN {
+        format!("give reads of at least {K_MIN} bases, the smallest k")
+    } else {
+        format!("give a smaller -k, such as {smaller}")
+    };
+    let text = format!(
+        "k is {first}, but more than half of the bases of the reads are in stretches of at most \
+         {common} bases without N; {remedy}"
+    );
+    refusal(&text)
+}
+
 /// Chooses sizes of k-mers from 31 on in even steps, as long as a read contains many k-mers.
 fn chosen(read_bases: usize) -> Vec<usize> {
     let most = (read_bases * READ_PART / 100).min(K_MAX);
@@ -365,12 +410,37 @@ mod tests {
             assert_eq!(chosen(bases) == chosen(1000), bases >= READ_BASES_KNOWN, "{bases}");
         }
         let mut plan = AssembleParams::default().check(60).unwrap();
-        plan.choose(100);
+        plan.choose(100, None).unwrap();
         assert_eq!(plan.kmer_sizes, [31, 43, 55, 67, 79]);
         let kmer_sizes = Some("21,33".to_owned());
         let mut plan = AssembleParams { kmer_sizes, ..Default::default() }.check(60).unwrap();
-        plan.choose(100);
+        plan.choose(100, None).unwrap();
         assert_eq!(plan.kmer_sizes, [21, 33]);
+    }
+
+    #[test]
+    fn no_size_is_chosen_that_fewer_than_half_of_the_bases_have() {
+        // By cause: the longest of all reads chose the sizes. Symptom: where one pair was of 100
+        // bases and all others of 36, or each read had an N in its middle, no read had a k-mer of
+        // the last size, and depths were 0 or 445. Fix: the stretches of half of the bases choose.
+        let chosen_by = |longest: u64, half: usize| {
+            let mut plan = AssembleParams::default().check(longest as usize).unwrap();
+            let common = plan.common_stretch(longest, half);
+            plan.choose(longest, common).map(|()| plan.kmer_sizes)
+        };
+        for (longest, half, sizes) in [
+            (100, 100, &[31, 43, 55, 67, 79][..]),
+            (100, 79, &[31, 43, 55, 67, 79]),
+            (100, 78, &[31, 43, 55]),
+            (100, 50, &[31, 43]),
+            (100, 36, &[31]),
+            (250, 128, &[31, 55, 79, 103, 127]),
+            (50, 36, &[29]),
+        ] {
+            assert_eq!(chosen_by(longest, half).unwrap(), sizes, "{longest} {half}");
+        }
+        let error = chosen_by(100, 30).unwrap_err().message();
+        assert!(error.contains("at most 30 bases") && error.contains("-k, such as 21"), "{error}");
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub fn run_with<'c, M: Method>(
     context.progress.expect(assembly.text_bytes_in_all());
     let graph = assembly.run()?;
     let depth = depth(&graph, assembly.levels.last());
-    let scaffolds = assembly.scaffolds(&graph)?;
+    let scaffolds = assembly.scaffolds(&graph, depth)?;
     let (graph, scaffolds) = joins::joined(graph, scaffolds, context.budget)?;
     context.progress.reach(assembly.text_bytes_in_all());
     let Assembly { mut response, levels, method, .. } = assembly;
@@ -268,13 +268,13 @@ impl<'c, M: Method, W: Workers<'c>> Assembly<'_, 'c, M, W> {
             && let Some(saved) = checkpoint.load(&request.output, self.context.budget)?
         {
             (next, self.levels) = saved;
-            self.choose();
+            self.choose()?;
         }
         loop {
             let last = next.pair_facts.is_some();
             let stage = checkpoint.as_ref().map(|checkpoint| checkpoint.stage(self.levels.len()));
             let graph = self.stage(next, stage)?;
-            self.choose();
+            self.choose()?;
             if last {
                 return Ok(graph);
             }
@@ -288,13 +288,16 @@ impl<'c, M: Method, W: Workers<'c>> Assembly<'_, 'c, M, W> {
         }
     }
 
-    /// Chooses the sizes of k-mers once the longest read is known.
-    fn choose(&mut self) {
-        if let Some(longest) = self.levels.first().and_then(|level| level.longest_read) {
+    /// Chooses the sizes of k-mers once the lengths of all reads are known.
+    fn choose(&mut self) -> Result<()> {
+        if let Some(first) = self.levels.first()
+            && let Some(longest) = first.longest_read
+        {
             let before = self.text_bytes_in_all();
-            self.plan.choose(longest);
+            self.plan.choose(longest, first.common_stretch)?;
             self.context.progress.expect(self.text_bytes_in_all().saturating_sub(before));
         }
+        Ok(())
     }
 
     /// Returns the level after that of `graph`; `None` at the end.
@@ -336,14 +339,14 @@ impl<'c, M: Method, W: Workers<'c>> Assembly<'_, 'c, M, W> {
     }
 
     /// Returns the scaffolds of the contigs of the last graph.
-    fn scaffolds(&mut self, graph: &PathGraph<'_>) -> Result<Option<Scaffolds>> {
+    fn scaffolds(&mut self, graph: &PathGraph<'_>, depth: Depth) -> Result<Option<Scaffolds>> {
         let (context, options) = (self.context, &self.plan.options);
         if !options.places_pairs() {
             return Ok(None);
         }
         let placements = self.workers.place(graph, options.pairing(), &mut self.response)?;
         timed(&mut self.response, "pairs", || {
-            let scaffolds = scaffolds::find(context, graph, placements, options.profile)?;
+            let scaffolds = scaffolds::find(context, graph, placements, (options.profile, depth))?;
             let count = scaffolds.as_ref().map_or(0, |scaffolds| scaffolds.chains.len()) as u64;
             Ok((scaffolds, 0, count))
         })

@@ -8,6 +8,7 @@ use super::kmer::Base;
 use super::scan::ReadCounts;
 use super::sequences::FragmentSummary;
 use super::spectrum::Spectrum;
+use super::stretch_bases::{LENGTHS, StretchBases};
 
 /// Bases in a byte.
 pub(crate) const PACKED: usize = 4;
@@ -60,7 +61,7 @@ pub fn each_block(
 /// Encodes the counts of reads.
 pub fn tally_bytes(tally: &ReadCounts) -> Vec<u8> {
     let numbers = tally.numbers().into_iter().chain(tally.trimmed.numbers());
-    numbers.flat_map(u64::to_le_bytes).collect()
+    numbers.chain(*tally.stretches.numbers()).flat_map(u64::to_le_bytes).collect()
 }
 
 /// Decodes the output of [`tally_bytes`].
@@ -242,10 +243,12 @@ impl<'b> ByteReader<'b> {
 
     pub(crate) fn tally(&mut self) -> Result<ReadCounts> {
         let (mut numbers, mut trimmed) = ([0; 6], [0; TrimCounts::NUMBERS]);
-        for number in numbers.iter_mut().chain(&mut trimmed) {
+        let mut stretches = [0; LENGTHS];
+        for number in numbers.iter_mut().chain(&mut trimmed).chain(&mut stretches) {
             *number = self.u64()?;
         }
-        Ok(ReadCounts { trimmed: TrimCounts::of(trimmed), ..ReadCounts::of(numbers) })
+        let stretches = StretchBases::of(stretches);
+        Ok(ReadCounts { trimmed: TrimCounts::of(trimmed), stretches, ..ReadCounts::of(numbers) })
     }
 
     pub(crate) fn spectrum(&mut self, spectrum: &mut Spectrum) -> Result<()> {

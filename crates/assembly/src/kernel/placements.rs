@@ -1,10 +1,12 @@
 //! Positions of reads and of pairs of reads on the paths of a graph.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
 use super::anchors::{Anchors, Located};
+use super::depth::Depth;
+use super::glue::End;
 use super::kmer::Base;
 use super::libraries::{self, Ends, Library, Orientation};
 use super::sequences::reverse_complement;
@@ -15,6 +17,12 @@ pub const OVERLAP_MIN: usize = 31;
 /// A read that begins and ends on one path goes around a circle only if the path is this many times
 /// longer than the read.
 const AROUND_TIMES: i64 = 2;
+
+/// Reads across two ends, as a multiple of the depth of the paths and by how many more, from which
+/// on they are not of these paths alone: each has anchors on both sides, so most of those that lie
+/// over a place do not count.
+const CROWDED_TIMES: f64 = 1.0;
+const CROWDED_MORE: f64 = 10.0;
 
 /// Joint between two consecutive paths: bases that they share, or bases in between.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -110,4 +118,18 @@ impl Placements {
             }
         }
     }
+}
+
+/// Returns the ends across which far more reads lie than over either path: they are from the copies
+/// of a repeat in which both paths end.
+pub fn crowded(graph: &PathGraph<'_>, spans: &Spans, depth: Depth) -> BTreeSet<Ends> {
+    let of = |end: End| {
+        let path = (end / 2) as usize;
+        depth.of(graph.paths.facts(path).count_sum, graph.kmers(path))
+    };
+    let is_crowded = |&(&(left, right), joints): &(&Ends, &HashMap<Joint, u64>)| {
+        let reads: u64 = joints.values().sum();
+        reads as f64 > CROWDED_TIMES * of(left).max(of(right)) + CROWDED_MORE
+    };
+    spans.iter().filter(is_crowded).map(|(&ends, _)| ends).collect()
 }

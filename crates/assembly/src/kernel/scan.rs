@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::kmer::Base;
 use crate::kernel::minimizers::Minimizers;
+use crate::kernel::stretch_bases::StretchBases;
 use crate::kernel::words::{WORD_BASES, pack, window};
 
 /// Code of a letter that stands for more than one base.
@@ -112,6 +113,8 @@ pub struct ReadCounts {
     pub singles: u64,
     /// Length of the longest read, in letters.
     pub longest: u64,
+    /// Bases in stretches without ambiguous letters.
+    pub stretches: StretchBases,
     /// Counts of the reads as they were trimmed.
     pub trimmed: TrimCounts,
 }
@@ -124,17 +127,18 @@ impl ReadCounts {
 
     /// Creates counts from the array of [`ReadCounts::numbers`].
     pub fn of([bases, pairs, followed, edges, singles, longest]: [u64; 6]) -> Self {
-        Self { bases, pairs, followed, edges, singles, longest, trimmed: TrimCounts::default() }
+        Self { bases, pairs, followed, edges, singles, longest, ..Self::default() }
     }
 
     /// Adds the counts of other reads.
     pub fn add(&mut self, other: &Self) {
         let longest = self.longest.max(other.longest);
-        let mut trimmed = self.trimmed;
+        let (mut trimmed, mut stretches) = (self.trimmed, self.stretches);
         trimmed.add(&other.trimmed);
+        stretches.merge(&other.stretches);
         let (numbers, added) = (self.numbers(), other.numbers());
         *self = Self::of(std::array::from_fn(|index| numbers[index].saturating_add(added[index])));
-        (self.longest, self.trimmed) = (longest, trimmed);
+        (self.longest, self.trimmed, self.stretches) = (longest, trimmed, stretches);
     }
 }
 
@@ -224,6 +228,7 @@ impl ReadCutter for Scanner {
         }
         let Self { codes, stretches, tally, k, drop_ambiguous, .. } = self;
         let bases = append_codes(read, *drop_ambiguous, codes, |start, end| {
+            tally.stretches.add(end - start);
             add_stretch((start, end), *k, (&mut *stretches, &mut tally.pairs));
         })?;
         tally.bases += bases;

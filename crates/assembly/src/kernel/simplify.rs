@@ -7,113 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::glue::{self, End, NOWHERE};
 use crate::kernel::kmer::{Base, Kmer};
 use crate::kernel::links::Links;
+pub use crate::kernel::rules::Rules;
+pub(crate) use crate::kernel::rules::{OVERWHELMING, PathMeasures, REAL_PART};
 use crate::kernel::sequences::{Paths, reverse_complement};
+use crate::kernel::single_copy::{CoverageClasses, GraphDepth};
 
 /// Most rounds of removal.
 pub(crate) const ROUNDS_MAX: usize = 12;
-
-/// Rules by which paths count as errors. Lengths are in bases.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Rules {
-    /// A dead end shorter than this is removed where another path is stronger.
-    pub tip: usize,
-    /// A dead end shorter than this is removed where another path is twice as strong; 0 for none.
-    pub weak_tip: usize,
-    /// A path without links shorter than this is removed when it is [`Rules::times`] weaker than
-    /// the mean; 0 for none.
-    pub island: usize,
-    /// The weaker of two paths shorter than this between the same ends is removed.
-    pub bubble: usize,
-    /// Most edits between the sides of a bubble, as a part of the longer side.
-    pub edits: f64,
-    /// A side of at least this part of the mean coverage is retained: the genome has both.
-    pub deep: f64,
-    /// Whether the mean is that of all paths, as where one genome was read evenly; otherwise it is
-    /// the coverage of the other side.
-    pub is_even: bool,
-    /// A path shorter than this is removed if it is [`Rules::times`] weaker than a rival at both
-    /// ends.
-    pub connection: usize,
-    /// Ratio of coverages for islands and connections.
-    pub times: f64,
-    /// Part of the mean coverage from which on a path is real, if all is about equally deep, unless
-    /// a rival is [`Rules::overwhelming`] times deeper: errors are not so frequent.
-    pub real: f64,
-    /// Sides of a bubble that are together at least this many times as deep as the mean are those
-    /// of two copies of a repeat; sides of one place are as deep as the mean together.
-    pub copies: f64,
-    /// Ratio of coverages above which even a path of that depth may be an error.
-    pub overwhelming: f64,
-    /// Least length of a path that is real by its depth: the shortest contig where this graph is
-    /// the last, since nothing would be written of a shorter variant; else 0.
-    pub real_min: usize,
-}
-
-/// Ratio of coverages above which even a path that is real by its depth may be an error.
-pub(crate) const OVERWHELMING: f64 = 25.0;
-
-/// Least coverage of a path that is real by its depth: of a genome that was read thinly, errors are
-/// as deep as a part of the mean.
-const REAL_MIN: f64 = 3.0;
-
-impl Rules {
-    /// Returns the rules for a single genome that was read evenly.
-    pub fn for_isolate(k: usize) -> Self {
-        Self {
-            tip: 3 * k,
-            weak_tip: 10 * k,
-            island: 3 * k,
-            bubble: 3 * k + 100,
-            edits: 0.1,
-            connection: 9 * k,
-            times: 4.0,
-            deep: 0.75,
-            is_even: true,
-            real: 0.4,
-            copies: 1.5,
-            overwhelming: OVERWHELMING,
-            real_min: 0,
-        }
-    }
-
-    /// Returns the rules for many genomes of unknown depths: a path is compared with its rivals
-    /// alone, and a path of low coverage may be a genome.
-    pub fn for_metagenome(k: usize) -> Self {
-        Self {
-            tip: 2 * k,
-            weak_tip: 0,
-            island: 0,
-            times: 10.0,
-            is_even: false,
-            ..Self::for_isolate(k)
-        }
-    }
-
-    /// Returns whether a path is too deep for an error, if the mean is that of all paths.
-    fn is_real(&self, path: PathMeasures, mean: f64) -> bool {
-        self.is_even
-            && path.coverage >= REAL_MIN.max(self.real * mean)
-            && path.length >= self.real_min
-    }
-
-    /// Returns how many times as deep as a path its rivals are if it is a weak connection.
-    pub(crate) fn connection_times(&self, path: PathMeasures, mean: f64) -> f64 {
-        if self.is_real(path, mean) { self.overwhelming } else { self.times }
-    }
-
-    /// Returns whether the genome has both sides of a bubble, by the weaker one, and the coverage
-    /// of the stronger one.
-    pub(crate) fn retains_side(&self, weaker: PathMeasures, stronger: f64, mean: f64) -> bool {
-        let coverage = weaker.coverage;
-        if !self.is_even {
-            return coverage >= self.deep * stronger;
-        }
-        coverage >= self.deep * mean
-            || self.is_real(weaker, mean)
-                && coverage + stronger >= self.copies * mean
-                && stronger < self.overwhelming * coverage
-    }
-}
 
 /// Numbers of paths that a round removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,15 +26,6 @@ pub struct Removed {
     pub bubbles: u64,
     /// Weak connections.
     pub connections: u64,
-}
-
-/// Measures of a path by which it is judged.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PathMeasures {
-    /// Mean count of its k-mers.
-    pub(crate) coverage: f64,
-    /// Length in bases.
-    pub(crate) length: usize,
 }
 
 /// A graph of paths and their links.
@@ -169,19 +60,13 @@ impl<'a> PathGraph<'a> {
         let mut rounds = Vec::new();
         while rounds.len() < ROUNDS_MAX {
             let removed = Removed {
-                tips: self.remove::<K>(|graph, path| graph.is_tip(path, rules))?,
-                islands: {
-                    let mean = self.mean_coverage();
-                    self.remove::<K>(|graph, path| graph.is_island(path, mean, rules))?
-                },
-                bubbles: {
-                    let mean = self.mean_coverage();
-                    self.remove::<K>(|graph, path| graph.is_weaker_side(path, mean, rules))?
-                },
-                connections: {
-                    let mean = self.mean_coverage();
-                    self.remove::<K>(|graph, path| graph.is_weak(path, mean, rules))?
-                },
+                tips: self.remove::<K>(|graph, path, depth| graph.is_tip(path, depth, rules))?,
+                islands: self
+                    .remove::<K>(|graph, path, depth| graph.is_island(path, depth, rules))?,
+                bubbles: self
+                    .remove::<K>(|graph, path, depth| graph.is_weaker_side(path, depth, rules))?,
+                connections: self
+                    .remove::<K>(|graph, path, depth| graph.is_weak(path, depth, rules))?,
             };
             if removed == Removed::default() {
                 break;
@@ -198,9 +83,13 @@ impl<'a> PathGraph<'a> {
 
     /// Removes the paths for which `is_error` holds, all judged on the graph as it is before, and
     /// merges paths with only one continuation.
-    fn remove<K: Kmer>(&mut self, is_error: impl Fn(&Self, usize) -> bool) -> Result<u64> {
+    fn remove<K: Kmer>(
+        &mut self,
+        is_error: impl Fn(&Self, usize, GraphDepth) -> bool,
+    ) -> Result<u64> {
+        let depth = self.depth();
         let removed: Vec<usize> =
-            (0..self.paths.len()).filter(|&path| is_error(self, path)).collect();
+            (0..self.paths.len()).filter(|&path| is_error(self, path, depth)).collect();
         if removed.is_empty() {
             return Ok(0);
         }
@@ -269,12 +158,15 @@ impl<'a> PathGraph<'a> {
         self.paths.facts(path).count_sum as f64 / self.kmers(path) as f64
     }
 
-    /// Returns the mean count of the k-mers of all paths.
-    pub fn mean_coverage(&self) -> f64 {
-        let paths = 0..self.paths.len();
-        let sum: u64 = paths.clone().map(|path| self.paths.facts(path).count_sum).sum();
-        let kmers: usize = paths.map(|path| self.length(path) + 1 - self.k).sum();
-        sum as f64 / kmers.max(1) as f64
+    /// Returns the depths by which paths are judged.
+    pub fn depth(&self) -> GraphDepth {
+        let (mut all, mut classes) = ((0, 0), CoverageClasses::default());
+        for path in 0..self.paths.len() {
+            let counts = (self.kmers(path) as u64, self.paths.facts(path).count_sum);
+            all = (all.0 + counts.0, all.1 + counts.1);
+            classes.add(self.k, counts);
+        }
+        GraphDepth::new(all, &classes)
     }
 
     fn length(&self, path: usize) -> usize {
@@ -300,7 +192,7 @@ impl<'a> PathGraph<'a> {
             .filter(move |&rival| rival != path)
     }
 
-    fn is_tip(&self, path: usize, rules: &Rules) -> bool {
+    fn is_tip(&self, path: usize, depth: GraphDepth, rules: &Rules) -> bool {
         let length = self.length(path);
         if length >= rules.tip.max(rules.weak_tip) {
             return false;
@@ -312,21 +204,26 @@ impl<'a> PathGraph<'a> {
             _ => return false,
         };
         let coverage = self.coverage(path);
+        if rules.is_certain(PathMeasures { coverage, length }, depth) {
+            return false;
+        }
         self.rivals(linked).any(|rival| {
             length < rules.tip && self.stronger(rival, path)
                 || length < rules.weak_tip && self.coverage(rival) > 2.0 * coverage
         })
     }
 
-    fn is_island(&self, path: usize, mean: f64, rules: &Rules) -> bool {
-        self.length(path) < rules.island
-            && rules.times * self.coverage(path) < mean
+    fn is_island(&self, path: usize, depth: GraphDepth, rules: &Rules) -> bool {
+        let measures = self.measures(path);
+        measures.length < rules.island
+            && rules.times * measures.coverage < depth.mean
+            && !rules.is_certain(measures, depth)
             && [2 * path as End, 2 * path as End + 1]
                 .into_iter()
                 .all(|end| self.after(end).next().is_none())
     }
 
-    fn is_weaker_side(&self, path: usize, mean: f64, rules: &Rules) -> bool {
+    fn is_weaker_side(&self, path: usize, depth: GraphDepth, rules: &Rules) -> bool {
         let measures = self.measures(path);
         if measures.length >= rules.bubble {
             return false;
@@ -341,7 +238,7 @@ impl<'a> PathGraph<'a> {
             other != path
                 && self.length(other) < rules.bubble
                 && self.stronger(other, path)
-                && !rules.retains_side(measures, self.coverage(other), mean)
+                && !rules.retains_side(measures, self.coverage(other), depth.mean)
                 && self.same_neighbours(left, entered)
                 && self.same_neighbours(right, entered ^ 1)
                 && similar(
@@ -356,12 +253,12 @@ impl<'a> PathGraph<'a> {
         self.after(left).eq(self.after(right))
     }
 
-    fn is_weak(&self, path: usize, mean: f64, rules: &Rules) -> bool {
+    fn is_weak(&self, path: usize, depth: GraphDepth, rules: &Rules) -> bool {
         let measures = self.measures(path);
-        if measures.length >= rules.connection {
+        if measures.length >= rules.connection || rules.is_certain(measures, depth) {
             return false;
         }
-        let enough = rules.connection_times(measures, mean) * measures.coverage;
+        let enough = rules.connection_times(measures, depth.mean) * measures.coverage;
         [2 * path as End, 2 * path as End + 1]
             .into_iter()
             .all(|end| self.rivals(end).any(|rival| self.coverage(rival) >= enough))

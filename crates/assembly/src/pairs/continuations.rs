@@ -4,13 +4,22 @@
 //! deep reads, errors are many, and would remain at all sizes: paths that are far less deep than
 //! the mean are not continued.
 
+use std::collections::BTreeSet;
+
 use cuesta_core::Result;
 
 use super::{SolidFacts, SolidKind, SolidSequences};
 use crate::kernel::glue::End;
 use crate::kernel::kmer::Base;
+use crate::kernel::libraries::Ends;
+use crate::kernel::path_search::PathStep;
+use crate::kernel::placements::Joint;
 use crate::kernel::sequences::reverse_complement;
-use crate::kernel::simplify::{OVERWHELMING, PathGraph};
+use crate::kernel::simplify::{OVERWHELMING, PathGraph, REAL_PART};
+use crate::kernel::single_copy::GraphDepth;
+
+/// Ratio of depths from which on a path is in more copies than another one: between one and two.
+const CIRCLE_TIMES: f64 = 1.4;
 
 /// Adds the continuations of all paths over their ends, for k-mers of `next` bases. A long path is
 /// represented by its bases next to the end.
@@ -23,10 +32,9 @@ pub(super) fn add(
     solid: &mut SolidSequences<'_>,
 ) -> Result<()> {
     let shared = next - 1;
-    let mean = graph.mean_coverage();
-    let is_continued = |path: usize| {
-        !graph.paths.facts(path).circular && OVERWHELMING * graph.coverage(path) >= mean
-    };
+    let depth = graph.depth();
+    let is_continued =
+        |path: usize| !graph.paths.facts(path).circular && is_genome(graph, path, depth);
     let mut add = |parts: [&[Base]; 3]| {
         if parts.iter().map(|part| part.len()).sum::<usize>() < next {
             return Ok(());
@@ -53,6 +61,82 @@ pub(super) fn add(
         }
     }
     Ok(())
+}
+
+/// Adds the continuations, for k-mers of `next` bases, of paths over those ends that bridges pass
+/// by: they leave the only path that follows there for another one, and would look like the only
+/// way into it. The copies of a tandem repeat would be one copy, or a circle. `weight` is that of
+/// a path.
+///
+/// # Errors
+/// `Input` when they do not fit in the budget.
+pub(super) fn add_passed_by(
+    graph: &PathGraph<'_>,
+    next: usize,
+    (bridges, weight): (&[(Ends, Vec<PathStep>)], impl Fn(usize) -> u16),
+    solid: &mut SolidSequences<'_>,
+) -> Result<()> {
+    let crossed = crossed(graph, bridges);
+    let depth = graph.depth();
+    for end in 0..2 * graph.paths.len() as End {
+        let path = (end / 2) as usize;
+        let [entered] = *graph.links.after(end) else { continue };
+        let is_passed_by = !crossed.contains(&(entered, end))
+            && graph.links.after(entered).iter().any(|&other| crossed.contains(&(entered, other)));
+        if !is_passed_by || !is_genome(graph, path, depth) {
+            continue;
+        }
+        let beyond = following(graph, end, next - graph.k);
+        let codes = [&graph.last(end, next - 1)[..], &beyond].concat();
+        if beyond.len() < next - graph.k {
+            continue;
+        }
+        let weight = weight(path).min(weight((entered / 2) as usize));
+        let facts = SolidFacts { weight, kind: SolidKind::Continuation };
+        solid.push(facts, |all| all.extend_from_slice(&codes))?;
+    }
+    Ok(())
+}
+
+/// Returns whether a bridge leaves a circle of the graph, which goes on around in place of the last
+/// path of the bridge, from a path that is deeper than this one: copies of a tandem repeat, of
+/// which only the last one goes on there. In either direction.
+pub(super) fn leaves_circle(
+    graph: &PathGraph<'_>,
+    ((from, to), steps): &(Ends, Vec<PathStep>),
+) -> bool {
+    let is_deeper = |end: End, other: End| {
+        let [deep, thin] = [end, other].map(|end| graph.coverage((end / 2) as usize));
+        deep > CIRCLE_TIMES * thin
+    };
+    let between = &steps[..steps.len() - 1];
+    let returns = |left: End, start: End| graph.links.after(left).contains(&(start ^ 1));
+    is_deeper(*from, *to) && between.iter().any(|step| returns(step.entered ^ 1, *from))
+        || is_deeper(*to, *from) && between.iter().any(|step| returns(step.entered, *to))
+}
+
+/// Returns whether a path is not far less deep than the mean, or is as deep as what the genome has
+/// once and too long for an error.
+fn is_genome(graph: &PathGraph<'_>, path: usize, depth: GraphDepth) -> bool {
+    let coverage = graph.coverage(path);
+    OVERWHELMING * coverage >= depth.mean
+        || graph.kmers(path) > graph.k && coverage >= REAL_PART * depth.single
+}
+
+/// Returns the links that bridges go over, in both directions: the end that is left, and the end
+/// that is entered.
+fn crossed(graph: &PathGraph<'_>, bridges: &[(Ends, Vec<PathStep>)]) -> BTreeSet<Ends> {
+    let mut crossed = BTreeSet::new();
+    for ((from, _), steps) in bridges {
+        let mut left = *from;
+        for step in steps {
+            if matches!(step.joint, Joint::Shared(bases) if bases + 1 == graph.k) {
+                crossed.extend([(left, step.entered), (step.entered, left)]);
+            }
+            left = step.entered ^ 1;
+        }
+    }
+    crossed
 }
 
 /// Returns the bases that follow a path left by `end`, at most `most`, as long as a single path

@@ -140,11 +140,17 @@ pub fn bridged<'a>(
             bridges.extend(by_pairs(context, (graph, &weak), library, &mut done)?);
         }
     }
+    if next.is_none() {
+        bridges.retain(|bridge| !continuations::leaves_circle(graph, bridge));
+    }
     for ((from, to), path) in &bridges {
         let codes = path_search::spelled(graph, *from, path, longer + graph.k);
         let weight = [from, to].map(|end| weight((end / 2) as usize));
         let facts = SolidFacts { weight: weight[0].min(weight[1]), kind: SolidKind::Bridge };
         solid.push(facts, |all| all.extend_from_slice(&codes))?;
+    }
+    if next.is_none() {
+        continuations::add_passed_by(graph, longer, (&bridges, weight), &mut solid)?;
     }
     let pair_facts = facts.map(|facts| PairFacts {
         insert: facts.insert,

@@ -2,20 +2,22 @@
 //! them, or a gap of the length that the pairs imply.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
 
 use super::PAIRS_MIN;
 use super::inserts::Inserts;
+use crate::kernel::depth::Depth;
 use crate::kernel::glue::End;
 use crate::kernel::kmer::Base;
 use crate::kernel::libraries::{Ends, Library, LibraryFacts};
 use crate::kernel::path_search::{self, PathStep, Steps};
-use crate::kernel::placements::{Joint, Placements};
+use crate::kernel::placements::{self, Joint, Placements};
 use crate::kernel::sequences::{reverse_complement, rotate};
-use crate::kernel::simplify::PathGraph;
+use crate::kernel::simplify::{PathGraph, REAL_PART};
+use crate::kernel::single_copy::GraphDepth;
 use crate::params::Profile;
 
 /// Fewest pairs that join two contigs, and the fewest as a part of those to be expected.
@@ -74,6 +76,33 @@ pub struct Scaffolds {
 /// A route from one contig to the next: the contigs in between, and the next one.
 type Route = Vec<Part>;
 
+/// Routes between contigs.
+#[derive(Default)]
+struct Routes {
+    /// Routes by the end that they leave.
+    by_end: BTreeMap<End, Route>,
+    /// Ends with a route, and the paths to which other pairs lead from there, as many as from what
+    /// the genome has once.
+    elsewhere: BTreeSet<(End, usize)>,
+}
+
+impl Routes {
+    /// Returns whether links or pairs lead out of a circle of these parts to a path that is as deep
+    /// as what the genome has once. It would be one copy of a tandem repeat.
+    fn leads_out(&self, graph: &PathGraph<'_>, parts: &[Part]) -> bool {
+        let inside: BTreeSet<usize> =
+            parts.iter().map(|part| (part.entered / 2) as usize).collect();
+        let least = REAL_PART * graph.depth().single;
+        let contigs = parts.iter().filter(|part| !part.is_between);
+        contigs.flat_map(|part| [part.entered, part.entered ^ 1]).any(|end| {
+            let linked = graph.links.after(end).iter().map(|&next| (next / 2) as usize);
+            let by_pairs = self.elsewhere.range((end, 0)..(end + 1, 0)).map(|&(_, path)| path);
+            let linked = linked.filter(|&path| graph.coverage(path) >= least);
+            linked.chain(by_pairs).any(|path| !inside.contains(&path))
+        })
+    }
+}
+
 /// Finds the scaffolds of a graph from the pairs of all libraries, of which those with short
 /// inserts come first; `None` where there are too few pairs.
 ///
@@ -83,8 +112,10 @@ pub fn find(
     context: &Context<'_>,
     graph: &PathGraph<'_>,
     mut placements: Placements,
-    profile: Profile,
+    (profile, depth): (Profile, Depth),
 ) -> Result<Option<Scaffolds>> {
+    let crowded = placements::crowded(graph, &placements.spans, depth);
+    placements.spans.retain(|ends, _| !crowded.contains(ends));
     placements.libraries.retain(|library| library.pairs() >= PAIRS_MIN);
     if placements.libraries.is_empty() {
         return Ok(None);
@@ -94,36 +125,40 @@ pub fn find(
     let _lease = context.budget.take(bytes, "where contigs may overlap")?;
     let weak = path_search::weak(graph, &spanned);
     let is_even = profile != Profile::Metagenome;
-    let mut routes = BTreeMap::new();
+    let (mut routes, depth) = (Routes::default(), graph.depth());
     for library in &placements.libraries {
         let inserts = Inserts::of(library, graph);
-        Search { graph, weak: &weak, inserts, is_even }.add_routes(library, &mut routes);
+        let search = Search { graph, weak: &weak, crowded: &crowded, inserts, is_even, depth };
+        search.add_routes(library, &mut routes);
     }
     let libraries = placements.libraries.iter().map(Library::facts).collect();
-    Ok(Some(Scaffolds { chains: chains(&routes), libraries }))
+    Ok(Some(Scaffolds { chains: chains(graph, &routes), libraries }))
 }
 
 /// Search for the routes between contigs.
 struct Search<'s, 'g> {
     graph: &'s PathGraph<'g>,
     weak: &'s Steps,
+    /// Ends across which more reads lie than over the paths.
+    crowded: &'s BTreeSet<Ends>,
     inserts: Inserts,
     /// Whether all contigs are about equally deep.
     is_even: bool,
+    depth: GraphDepth,
 }
 
 impl Search<'_, '_> {
     /// Adds routes between ends of contigs, in both directions, where each is the only one at both
     /// ends; of two routes the one with more pairs. Ends with a route retain it.
-    fn add_routes(&self, library: &Library, routes: &mut BTreeMap<End, Route>) {
+    fn add_routes(&self, library: &Library, routes: &mut Routes) {
         let longest = library.quantile(LONG_PART) as usize;
         let is_long = |end: End| self.graph.paths.codes((end / 2) as usize).len() > longest;
-        let mut across: HashMap<End, BTreeMap<End, u64>> = HashMap::new();
-        for (&(left, right), &(pairs, _)) in &library.across {
-            across.entry(left).or_default().insert(right, pairs);
-            across.entry(right).or_default().insert(left, pairs);
+        let mut across: Across = HashMap::new();
+        for (&(left, right), &sums) in &library.across {
+            across.entry(left).or_default().insert(right, sums);
+            across.entry(right).or_default().insert(left, sums);
         }
-        let mut candidates: Vec<(Ends, (u64, i64))> = library
+        let mut candidates: Vec<(Ends, Sums)> = library
             .across
             .iter()
             .map(|(&ends, &sums)| (ends, sums))
@@ -132,24 +167,41 @@ impl Search<'_, '_> {
                     && is_long(left)
                     && is_long(right)
                     && self.are_alike(left, right)
+                    && !self.crowded.contains(&(left, right))
             })
             .collect();
         candidates.sort_unstable_by_key(|&(ends, (pairs, _))| (Reverse(pairs), ends));
         for ((left, right), sums) in candidates {
-            if [left, right].iter().any(|end| routes.contains_key(end)) {
+            if [left, right].iter().any(|end| routes.by_end.contains_key(end)) {
                 continue;
             }
             let Some(route) = self.route((left, right), sums) else { continue };
-            let rivals = rival_pairs(&across, (left, right), &route).max(rival_pairs(
-                &across,
-                (right, left),
-                &route,
-            ));
-            if sums.0 >= TIMES * rivals {
-                routes.insert(right, turned(left, &route));
-                routes.insert(left, route);
+            let both = [(left, right), (right, left)];
+            let rivals = both.map(|ends| rivals(&across, ends, &route));
+            let pairs = |rivals: &Vec<(End, Sums)>| -> u64 {
+                rivals.iter().map(|(_, (pairs, _))| pairs).sum()
+            };
+            if rivals.iter().all(|rivals| sums.0 >= TIMES * pairs(rivals)) {
+                for ((end, _), rivals) in both.into_iter().zip(&rivals) {
+                    let single = rivals
+                        .iter()
+                        .filter(|(rival, sums)| self.is_single_copy((end, *rival), *sums));
+                    let elsewhere = single.map(|(rival, _)| (end, (rival / 2) as usize));
+                    routes.elsewhere.extend(elsewhere);
+                }
+                routes.by_end.insert(right, turned(left, &route));
+                routes.by_end.insert(left, route);
             }
         }
+    }
+
+    /// Returns whether as many pairs lead from one end to the other one as in a single copy of the
+    /// genome.
+    fn is_single_copy(&self, ends: Ends, (pairs, bases): Sums) -> bool {
+        let shared = Inserts::shared(self.graph, ends);
+        let gap = self.inserts.gap(bases as f64 / pairs as f64, shared);
+        let expected = self.inserts.expected(gap, shared) * self.depth.single / self.depth.mean;
+        pairs >= SUPPORT_MIN && pairs as f64 >= EXPECTED_PART * expected
     }
 
     /// Returns the expected number of pairs across a gap between two ends.
@@ -159,7 +211,7 @@ impl Search<'_, '_> {
             return expected;
         }
         let [left, right] = [left, right].map(|end| self.graph.coverage((end / 2) as usize));
-        expected * left.min(right) / self.graph.mean_coverage()
+        expected * left.min(right) / self.depth.mean
     }
 
     /// Returns whether two contigs are about equally deep, so that neither is a repeat.
@@ -170,7 +222,7 @@ impl Search<'_, '_> {
 
     /// Returns the route between two ends, from the number of pairs and the sum of their bases to
     /// the ends.
-    fn route(&self, (left, right): Ends, (pairs, bases): (u64, i64)) -> Option<Route> {
+    fn route(&self, (left, right): Ends, (pairs, bases): Sums) -> Option<Route> {
         let shared = Inserts::shared(self.graph, (left, right));
         let gap = self.inserts.gap(bases as f64 / pairs as f64, shared);
         if (pairs as f64) < EXPECTED_PART * self.expected((left, right), gap, shared) {
@@ -204,19 +256,22 @@ impl Part {
     }
 }
 
-/// Returns the number of pairs at the end `left` with contigs that are neither on the route to
+/// Pairs across two ends, and the sum of their bases to these.
+type Sums = (u64, i64);
+
+/// Pairs by both ends.
+type Across = HashMap<End, BTreeMap<End, Sums>>;
+
+/// Returns the pairs at the end `left` with each of the contigs that are neither on the route to
 /// `right` nor, as far as pairs show, in the gap before it.
-fn rival_pairs(
-    across: &HashMap<End, BTreeMap<End, u64>>,
-    (left, right): Ends,
-    route: &[Part],
-) -> u64 {
+fn rivals(across: &Across, (left, right): Ends, route: &[Part]) -> Vec<(End, Sums)> {
     let is_inside = |rival: End| {
         route.iter().any(|part| part.entered / 2 == rival / 2)
             || across.get(&(rival ^ 1)).is_some_and(|after| after.contains_key(&right))
     };
     let rivals = across.get(&left).into_iter().flatten();
-    rivals.filter(|&(&end, _)| end != right && !is_inside(end)).map(|(_, pairs)| pairs).sum()
+    let rivals = rivals.filter(|&(&end, _)| end != right && !is_inside(end));
+    rivals.map(|(&end, &sums)| (end, sums)).collect()
 }
 
 /// Returns the reverse of a route that leaves `from`.
@@ -240,7 +295,8 @@ fn turned(from: End, route: &[Part]) -> Route {
 
 /// Assembles scaffolds from the routes by the end that they leave; circles come after linear
 /// scaffolds.
-fn chains(routes: &BTreeMap<End, Route>) -> Vec<Scaffold> {
+fn chains(graph: &PathGraph<'_>, all: &Routes) -> Vec<Scaffold> {
+    let routes = &all.by_end;
     let mut is_done = std::collections::HashSet::new();
     let mut scaffolds = Vec::new();
     for is_circle in [false, true] {
@@ -257,7 +313,8 @@ fn chains(routes: &BTreeMap<End, Route>) -> Vec<Scaffold> {
                 let Some(last) = route.last() else { break };
                 entered = last.entered;
                 if entered == start {
-                    circular = !route.iter().any(|part| matches!(part.joined, Some(Seam::Gap(_))));
+                    circular = !route.iter().any(|part| matches!(part.joined, Some(Seam::Gap(_))))
+                        && !all.leads_out(graph, &[&parts[..], route].concat());
                     if circular {
                         parts.extend_from_slice(&route[..route.len() - 1]);
                         if let Some(Seam::Joint(joint)) = &last.joined {

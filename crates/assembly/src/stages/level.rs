@@ -28,6 +28,10 @@ pub struct Level {
     /// Letters of the longest read, of the first size, where sizes of k-mers are chosen by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_read: Option<u64>,
+    /// Length of the stretches without ambiguous letters that half of all bases are in, in bases;
+    /// of the first size, where the longest read would choose sizes beyond it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common_stretch: Option<u64>,
     /// Counts of the reads as they were trimmed, of the first size, where they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trimmed: Option<TrimCounts>,

@@ -77,6 +77,8 @@ impl<'c, M: Method> Stage<'_, 'c, M> {
         })?;
         let joined = if M::GRAIN == Grain::Kmer { Some(extended(&graph)?) } else { None };
         let unitigs = joined.as_ref().unwrap_or(&graph);
+        let is_first = k == self.plan.kmer_sizes[0];
+        let common_stretch = self.plan.common_stretch(tally.longest, tally.stretches.half());
         let level = Level {
             k,
             min_count,
@@ -84,11 +86,10 @@ impl<'c, M: Method> Stage<'_, 'c, M> {
             distinct: spectrum.distinct(1),
             solid: spectrum.distinct(min_count),
             read_bases: tally.bases,
-            longest_read: (self.plan.is_chosen && k == self.plan.kmer_sizes[0])
-                .then_some(tally.longest),
-            trimmed: (self.plan.options.trims() && k == self.plan.kmer_sizes[0])
-                .then_some(tally.trimmed),
-            sampled: self.plan.sampled.filter(|_| k == self.plan.kmer_sizes[0]),
+            longest_read: (self.plan.is_chosen && is_first).then_some(tally.longest),
+            common_stretch: common_stretch.filter(|_| is_first),
+            trimmed: (self.plan.options.trims() && is_first).then_some(tally.trimmed),
+            sampled: self.plan.sampled.filter(|_| is_first),
             facts: self.method.facts(k, &tally),
             traffic,
             unitigs: unitigs.paths.len(),

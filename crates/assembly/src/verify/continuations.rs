@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cuesta_core::Result;
 
-use super::error_lengths::FAR_DEEPER;
+use super::error_lengths::{FAR_DEEPER, REAL_PART};
 use super::files::{Compared, put_letters};
 use super::links::{End, opposite, sequence};
 use super::paths::{JoinedPath, Paths, turned};
@@ -18,8 +18,8 @@ pub struct Continuations<'c, 'p, 'a> {
     paths: &'c Paths<'p, 'a>,
     k: usize,
     next: usize,
-    /// Mean depth of all paths.
-    mean: f64,
+    /// Mean depth of all paths, and the depth of what the genome has once.
+    depths: (f64, f64),
     /// End that is entered after an end; `None` where there are several.
     successors: HashMap<End, Option<End>>,
 }
@@ -41,14 +41,23 @@ impl<'c, 'p, 'a> Continuations<'c, 'p, 'a> {
             }
             Ok(())
         })?;
-        Ok(Self { paths, k, next, mean: paths.mean_coverage(), successors })
+        Ok(Self {
+            paths,
+            k,
+            next,
+            depths: (paths.mean_coverage(), paths.covered_once()),
+            successors,
+        })
     }
 
     /// Returns the continued sequences of a path.
     pub fn of(&self, path: usize) -> Vec<Vec<Base>> {
         let facts = &self.paths.all[path];
         let depth = facts.count_sum as f64 / facts.kmers() as f64;
-        if facts.is_circle() || FAR_DEEPER * depth < self.mean {
+        let (mean, once) = self.depths;
+        let is_long = facts.kmers() > self.k as u64;
+        let is_thin = FAR_DEEPER * depth < mean && !(is_long && depth >= REAL_PART * once);
+        if facts.is_circle() || is_thin {
             return Vec::new();
         }
         let codes = self.paths.spelled(path);

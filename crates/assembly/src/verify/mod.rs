@@ -13,10 +13,12 @@
 mod again;
 mod align;
 mod answer;
+mod branches;
 mod bridges;
 mod continuations;
 mod counts;
 mod cut;
+mod edits;
 mod error_lengths;
 mod evidence;
 mod faults;
@@ -118,9 +120,11 @@ fn verified(
     repetition: Option<Repetition<'_>>,
 ) -> Result<Verdict> {
     let (request, progress) = (context.request, context.progress);
-    if let Some(longest) = claimed.first().and_then(|level| level.longest_read) {
-        // The proof of the first size compares this length with the reads.
-        plan.choose(longest);
+    if let Some(first) = claimed.first()
+        && let Some(longest) = first.longest_read
+    {
+        // The proof of the first size compares these lengths with the reads.
+        plan.choose(longest, first.common_stretch)?;
     }
     let amount = input_bytes(&request.inputs)?;
     let chosen = match request.verify {

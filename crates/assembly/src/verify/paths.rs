@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 
-use super::error_lengths::{ErrorLengths, FAR_DEEPER};
+use super::edits::is_similar;
+use super::error_lengths::{ErrorLengths, FAR_DEEPER, covered_once};
 use super::links::{End, SequenceLinks, opposite, sequence};
 use super::text::Text;
 use crate::kernel::kmer::{Base, complement};
@@ -15,8 +16,6 @@ use crate::kernel::simplify::Removed;
 
 const NOWHERE: End = End::MAX;
 const ROUNDS_MAX: usize = 12;
-/// Most edits between the sides of a bubble, as a part of the longer side.
-const EDITS: f64 = 0.1;
 
 /// A path of joined unitigs.
 #[derive(Clone, Copy, Debug)]
@@ -93,13 +92,14 @@ impl<'p, 'a> Paths<'p, 'a> {
     pub fn simplify(&mut self, bounds: &ErrorLengths) -> Vec<Removed> {
         let mut rounds = Vec::new();
         while rounds.len() < ROUNDS_MAX {
-            let tips = self.remove(|paths, path| paths.is_tip(path, bounds));
-            let mean = self.mean_coverage();
-            let islands = self.remove(|paths, path| paths.is_island(path, mean, bounds));
+            let once = self.covered_once();
+            let tips = self.remove(|paths, path| paths.is_tip(path, once, bounds));
+            let depths = (self.mean_coverage(), self.covered_once());
+            let islands = self.remove(|paths, path| paths.is_island(path, depths, bounds));
             let mean = self.mean_coverage();
             let bubbles = self.remove(|paths, path| paths.is_side(path, mean, bounds));
-            let mean = self.mean_coverage();
-            let connections = self.remove(|paths, path| paths.is_connection(path, mean, bounds));
+            let depths = (self.mean_coverage(), self.covered_once());
+            let connections = self.remove(|paths, path| paths.is_connection(path, depths, bounds));
             let removed = Removed { tips, islands, bubbles, connections };
             if removed == Removed::default() {
                 break;
@@ -193,6 +193,12 @@ impl<'p, 'a> Paths<'p, 'a> {
         sum(|path| path.count_sum) as f64 / sum(JoinedPath::kmers).max(1) as f64
     }
 
+    /// Mean count of the k-mers of what the genome has once.
+    pub fn covered_once(&self) -> f64 {
+        let counts = self.all.iter().map(|path| (path.kmers(), path.count_sum));
+        covered_once(self.k as u64, counts).unwrap_or_else(|| self.mean_coverage())
+    }
+
     /// Iterates over the paths that compete with the path of `end` for the continuations at `end`.
     fn rivals(&self, end: End) -> impl Iterator<Item = usize> {
         let path = self.path_of[end as usize];
@@ -213,7 +219,7 @@ impl<'p, 'a> Paths<'p, 'a> {
             .is_gt()
     }
 
-    fn is_tip(&self, path: usize, bounds: &ErrorLengths) -> bool {
+    fn is_tip(&self, path: usize, once: f64, bounds: &ErrorLengths) -> bool {
         let length = self.length(&self.all[path]);
         if length >= bounds.tip.max(bounds.weak_tip) {
             return false;
@@ -224,6 +230,9 @@ impl<'p, 'a> Paths<'p, 'a> {
             (None, Some(_)) => right,
             _ => return false,
         };
+        if bounds.is_genome((length, self.all[path].coverage()), once) {
+            return false;
+        }
         let twice = 2.0 * self.all[path].coverage();
         self.rivals(linked).any(|rival| {
             length < bounds.tip && self.is_stronger(rival, path)
@@ -231,10 +240,11 @@ impl<'p, 'a> Paths<'p, 'a> {
         })
     }
 
-    fn is_island(&self, path: usize, mean: f64, bounds: &ErrorLengths) -> bool {
+    fn is_island(&self, path: usize, (mean, once): (f64, f64), bounds: &ErrorLengths) -> bool {
         let island = &self.all[path];
         self.length(island) < bounds.island
             && bounds.times * island.coverage() < mean
+            && !bounds.is_genome((self.length(island), island.coverage()), once)
             && island.ends.iter().all(|&end| self.after(end).next().is_none())
     }
 
@@ -259,13 +269,14 @@ impl<'p, 'a> Paths<'p, 'a> {
             })
     }
 
-    fn is_connection(&self, path: usize, mean: f64, bounds: &ErrorLengths) -> bool {
+    fn is_connection(&self, path: usize, (mean, once): (f64, f64), bounds: &ErrorLengths) -> bool {
         let connection = &self.all[path];
         let (length, coverage) = (self.length(connection), connection.coverage());
         let is_deep = bounds.is_deep((length, coverage), mean);
         let enough = coverage * if is_deep { FAR_DEEPER } else { bounds.times };
         let is_strong = |rival: usize| self.all[rival].coverage() >= enough;
         length < bounds.connection
+            && !bounds.is_genome((length, coverage), once)
             && connection.ends.iter().all(|&end| self.rivals(end).any(is_strong))
     }
 
@@ -374,52 +385,4 @@ impl<'p, 'a> Paths<'p, 'a> {
 /// Iterates over the bases of the reverse complement.
 pub fn turned(codes: &[Base]) -> impl Iterator<Item = Base> {
     codes.iter().rev().map(|&code| complement(code))
-}
-
-/// Returns whether two sequences differ by few insertions, deletions and substitutions.
-fn is_similar(first: &[Base], second: &[Base]) -> bool {
-    let most = (EDITS * first.len().max(second.len()) as f64) as usize;
-    if first.len().abs_diff(second.len()) > most {
-        return false;
-    }
-    // The table of edits, row by row, near its diagonal; all other entries exceed the limit.
-    let far = most + 1;
-    let mut row: Vec<usize> = (0..=second.len()).map(|column| column.min(far)).collect();
-    for (index, &base) in first.iter().enumerate() {
-        let (start, last) = ((index + 1).saturating_sub(most), second.len().min(index + 1 + most));
-        let mut diagonal = row[start.max(1) - 1];
-        row[start.max(1) - 1] = if start <= 1 { (index + 1).min(far) } else { far };
-        for column in start.max(1)..=last {
-            let substituted = diagonal + usize::from(second[column - 1] != base);
-            diagonal = row[column];
-            row[column] = substituted.min(diagonal + 1).min(row[column - 1] + 1).min(far);
-        }
-    }
-    row[second.len()] <= most
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn similar_sequences_are_those_with_few_edits(
-            first in prop::collection::vec(0u8..3, 0..60),
-            edits in prop::collection::vec((0usize..60, 0u8..4, 0u8..3), 0..9),
-        ) {
-            let mut second = first.clone();
-            for (place, base, kind) in edits {
-                match (kind, place.min(second.len())) {
-                    (0, place) => second.insert(place, base),
-                    (1, place) if place < second.len() => _ = second.remove(place),
-                    (_, place) if place < second.len() => second[place] = base,
-                    _ => {}
-                }
-            }
-            let expected = crate::kernel::simplify::similar(&first, (&second, false), EDITS);
-            prop_assert_eq!(is_similar(&first, &second), expected);
-        }
-    }
 }

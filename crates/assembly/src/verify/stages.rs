@@ -14,7 +14,7 @@ use super::packed_reads::PackedReads;
 use super::paths::Paths;
 use super::repeats::RepeatFilter;
 use super::{LATER_MIN_COUNT, State, Verification, wrong_file};
-use super::{answer, bridges, continuations, tandem};
+use super::{answer, branches, bridges, continuations, tandem};
 use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Kmer;
 use crate::kernel::placements::Placements;
@@ -33,9 +33,6 @@ use crate::stages::write::{
 use cuesta_input::reads::cached::CachedReads;
 use cuesta_input::reads::input_bytes;
 use cuesta_runtime::parallel;
-
-/// A read of this many letters may have been cut, so that its length is unknown.
-const READ_PART_BASES: u64 = 4 << 10;
 
 /// A size of k-mers that is to be verified.
 pub struct PendingLevel {
@@ -223,17 +220,6 @@ impl<'a> Verification<'_, 'a> {
         Ok(())
     }
 
-    /// Returns the letters of the longest read; as claimed, if a read so long was cut and all sizes
-    /// are chosen by it.
-    fn longest_read(&self, claimed: &Level, proven: &Proven<'_>) -> u64 {
-        match claimed.longest_read {
-            Some(claimed) if proven.reads.longest >= READ_PART_BASES => {
-                claimed.max(proven.reads.longest)
-            }
-            _ => proven.reads.longest,
-        }
-    }
-
     /// Returns the expected report on a level in `stats.json`.
     fn level(
         &self,
@@ -255,6 +241,8 @@ impl<'a> Verification<'_, 'a> {
             _ => claimed.fit,
         };
         let (plan, is_first) = (&self.plan, before.is_none());
+        let is_chosen = plan.is_chosen && is_first;
+        let lengths = is_chosen.then(|| proven.reads.lengths(plan, claimed));
         Level {
             k,
             min_count,
@@ -262,7 +250,8 @@ impl<'a> Verification<'_, 'a> {
             distinct: if is_known { spectra.all.distinct(1) } else { claimed.distinct },
             solid: if is_known { spectra.all.distinct(min_count) } else { claimed.solid },
             read_bases: proven.reads.bases,
-            longest_read: (plan.is_chosen && is_first).then(|| self.longest_read(claimed, proven)),
+            longest_read: lengths.map(|lengths| lengths.0),
+            common_stretch: lengths.and_then(|lengths| lengths.1),
             trimmed: (plan.options.trims() && is_first).then_some(proven.reads.trimmed),
             sampled: plan.sampled.filter(|_| is_first),
             facts: MethodFacts::new(),
@@ -308,7 +297,7 @@ impl<'a> Verification<'_, 'a> {
         let (budget, options) = (self.context.budget, &self.plan.options);
         let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
         let (scaffolds, are_certain) =
-            tandem::checked(self.context, &graph, self.place(&graph)?, options.profile)?;
+            tandem::checked(self.context, &graph, self.place(&graph)?, (options.profile, depth))?;
         state.require(are_certain, || "the copies of a tandem repeat are joined".into());
         let (graph, scaffolds) = joins::joined(graph, scaffolds, budget)?;
         let output = &self.context.request.output;
@@ -388,6 +377,8 @@ impl<'a> Verification<'_, 'a> {
                     (size, pairs::continued_contigs(graph, context.budget, size)?, None)
                 }
             };
+        let is_hidden = later.is_none() && !branches::are_retained(graph, &solid, size);
+        state.require(!is_hidden, || "a bridge hides where another path branches off".into());
         let path = self.before(&before_file(size));
         let is_same = bridges::is_file_of(&path, &solid)?;
         state.require(is_same, || wrong_file(&path));

@@ -1,11 +1,13 @@
 //! Check that no scaffold goes over copies of a tandem repeat whose number neither reads nor pairs
 //! tell.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
 
+use super::error_lengths::{REAL_PART, covered_once};
+use crate::kernel::depth::Depth;
 use crate::kernel::kmer::Base;
 use crate::kernel::libraries::Ends;
 use crate::kernel::path_search;
@@ -25,16 +27,39 @@ pub fn checked(
     context: &Context<'_>,
     graph: &PathGraph<'_>,
     placements: Placements,
-    profile: Profile,
+    (profile, depth): (Profile, Depth),
 ) -> Result<(Option<Scaffolds>, bool)> {
     let by_reads: HashSet<Ends> =
         path_search::spanned(graph, &placements.spans).into_iter().map(|(ends, _)| ends).collect();
-    let result = scaffolds::find(context, graph, placements, profile)?;
+    let result = scaffolds::find(context, graph, placements, (profile, depth))?;
     let chains = result.iter().flat_map(|scaffolds| &scaffolds.chains);
     let are_certain = chains
-        .flat_map(|chain| [!enters_twice(chain), has_certain_joints(graph, chain, &by_reads)])
+        .flat_map(|chain| {
+            [
+                !enters_twice(chain),
+                has_certain_joints(graph, chain, &by_reads),
+                !chain.circular || is_closed(graph, chain),
+            ]
+        })
         .all(|is_certain| is_certain);
     Ok((result, are_certain))
+}
+
+/// Returns whether no path beside a circle, with a part of the depth of what the genome has once,
+/// leads to a contig of it: such a circle is one copy of a tandem repeat.
+fn is_closed(graph: &PathGraph<'_>, chain: &Scaffold) -> bool {
+    let counts = |path: usize| (graph.kmers(path) as u64, graph.paths.facts(path).count_sum);
+    let paths = 0..graph.paths.len();
+    let once = covered_once(graph.k as u64, paths.clone().map(counts)).unwrap_or(0.0);
+    let parts: HashMap<u32, bool> =
+        chain.parts.iter().map(|part| (part.entered / 2, !part.is_between)).collect();
+    let leads_in = |path: usize| {
+        let ends = [2 * path as u32, 2 * path as u32 + 1];
+        let mut entered = ends.into_iter().flat_map(|end| graph.links.after(end));
+        graph.coverage(path) >= REAL_PART * once
+            && entered.any(|end| parts.get(&(end / 2)) == Some(&true))
+    };
+    !paths.filter(|&path| !parts.contains_key(&(path as u32))).any(leads_in)
 }
 
 /// Returns whether a chain enters a path twice between two of its contigs.

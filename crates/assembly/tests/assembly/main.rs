@@ -11,6 +11,7 @@ mod read_pairs;
 mod resume;
 mod rounds;
 mod scaffolds;
+mod tandem;
 mod trimming;
 mod unitigs;
 mod verified;

@@ -14,6 +14,7 @@ use crate::kernel::internal;
 use crate::kernel::kmer::Base;
 use crate::kernel::sequences::reverse_complement;
 use crate::kernel::simplify::{PathMeasures, Rules, similar, stronger};
+use crate::kernel::single_copy::GraphDepth;
 
 /// Kind byte in the names of (k-1)-mers.
 const JUNCTION: u8 = 9;
@@ -110,14 +111,16 @@ impl JunctionEnd {
     }
 
     /// Returns whether its path is worse than that of a rival.
-    fn loses(&self, rival: &Self, kind: RemovalKind, (rules, mean): (&Rules, f64)) -> bool {
+    fn loses(&self, rival: &Self, kind: RemovalKind, (rules, depth): (&Rules, GraphDepth)) -> bool {
         let (Some(path), Some(better)) = (&self.path, &rival.path) else { return false };
         let (length, coverage) = (path.facts.length, path.facts.coverage);
+        let is_certain = || rules.is_certain(path.facts, depth);
         let is_weaker = || stronger((better.facts, &better.codes), (path.facts, &path.codes));
         match kind {
             RemovalKind::Tips => {
-                length < rules.tip && is_weaker()
-                    || length < rules.weak_tip && better.facts.coverage > 2.0 * coverage
+                let is_tip = length < rules.tip && is_weaker()
+                    || length < rules.weak_tip && better.facts.coverage > 2.0 * coverage;
+                is_tip && !is_certain()
             }
             RemovalKind::Islands => false,
             RemovalKind::Bubbles => {
@@ -126,13 +129,15 @@ impl JunctionEnd {
                     && length < rules.bubble
                     && better.facts.length < rules.bubble
                     && is_weaker()
-                    && !rules.retains_side(path.facts, better.facts.coverage, mean)
+                    && !rules.retains_side(path.facts, better.facts.coverage, depth.mean)
                     && path.far.is_same(&better.far)
                     && similar(&path.codes, (&better.codes, rival.side == Side::Right), rules.edits)
             }
             RemovalKind::Connections => {
-                let times = rules.connection_times(path.facts, mean);
-                length < rules.connection && better.facts.coverage >= times * coverage
+                let times = rules.connection_times(path.facts, depth.mean);
+                length < rules.connection
+                    && better.facts.coverage >= times * coverage
+                    && !is_certain()
             }
         }
     }
@@ -179,7 +184,7 @@ impl VertexPart {
             verdicts[usize::from(side & 1)] = Some(bits);
             let [Some(left), Some(right)] = verdicts else { return Ok(()) };
             verdicts = [None; 2];
-            if is_error(vertex, [left, right], kind, (rules, order.mean, k)) {
+            if is_error(vertex, [left, right], kind, (rules, order.depth, k)) {
                 removed.push(vertex.name);
             }
             Ok(())
@@ -195,7 +200,7 @@ fn is_error(
     vertex: &Vertex,
     [left, right]: [u8; 2],
     kind: RemovalKind,
-    (rules, mean, k): (&Rules, f64, usize),
+    (rules, depth, k): (&Rules, GraphDepth, usize),
 ) -> bool {
     let length = vertex.codes.len();
     let meet = [left & MEETS != 0, right & MEETS != 0];
@@ -204,7 +209,10 @@ fn is_error(
     match kind {
         RemovalKind::Tips => meet[0] != meet[1] && (meet[0] && lose[0] || meet[1] && lose[1]),
         RemovalKind::Islands => {
-            length < rules.island && rules.times * coverage < mean && meet == [false; 2]
+            length < rules.island
+                && rules.times * coverage < depth.mean
+                && meet == [false; 2]
+                && !rules.is_certain(PathMeasures { coverage, length }, depth)
         }
         RemovalKind::Bubbles => lose[0] && meet[1],
         RemovalKind::Connections => lose == [true; 2],
@@ -219,7 +227,7 @@ pub(super) fn judge(
     out: &mut Outbox,
 ) -> Result<u64> {
     let Some(rules) = &order.rules else { return Err(internal("no rules")) };
-    let rules = (rules, order.mean);
+    let rules = (rules, order.depth);
     for ends in messages.chunk_by(|left, right| left.to == right.to) {
         let ends: Vec<JunctionEnd> =
             ends.iter().map(|end| JunctionEnd::read(end, k)).collect::<Result<_>>()?;

@@ -136,8 +136,10 @@ impl VertexPart {
             ..Aggregates::default()
         };
         for vertex in self.vertices.iter().chain(&self.done) {
-            aggregates.kmers += (vertex.codes.len() + 1 - self.k) as u64;
-            aggregates.count_sum += vertex.piece.count_sum;
+            let counts = ((vertex.codes.len() + 1 - self.k) as u64, vertex.piece.count_sum);
+            aggregates.kmers += counts.0;
+            aggregates.count_sum += counts.1;
+            aggregates.classes.add(self.k, counts);
         }
         aggregates
     }

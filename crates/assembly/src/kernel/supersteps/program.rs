@@ -11,6 +11,7 @@ use super::messages::{Message, Outbox};
 use super::part::VertexPart;
 use crate::kernel::internal;
 use crate::kernel::simplify::Removed;
+use crate::kernel::single_copy::CoverageClasses;
 
 /// Most supersteps: far more than needed, as programs take some for each halving of the chains.
 const SUPERSTEPS_MAX: u64 = 1_000_000;
@@ -60,27 +61,20 @@ pub struct Aggregates {
     pub kmers: u64,
     /// Sum of the counts of these k-mers.
     pub count_sum: u64,
+    /// Long paths by their coverage.
+    pub classes: CoverageClasses,
 }
 
 impl Aggregates {
-    /// Number of fields.
-    pub const NUMBERS: usize = 6;
-
-    /// Returns the fields as an array.
-    pub fn numbers(&self) -> [u64; Self::NUMBERS] {
-        [self.messages, self.bytes, self.changed, self.live, self.kmers, self.count_sum]
-    }
-
-    /// Creates a report from the array of [`Aggregates::numbers`].
-    pub fn of(numbers: [u64; Self::NUMBERS]) -> Self {
-        let [messages, bytes, changed, live, kmers, count_sum] = numbers;
-        Self { messages, bytes, changed, live, kmers, count_sum }
-    }
-
     /// Adds the report of another part.
     pub fn add(&mut self, other: &Self) {
-        let (numbers, added) = (self.numbers(), other.numbers());
-        *self = Self::of(std::array::from_fn(|index| numbers[index] + added[index]));
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        self.changed += other.changed;
+        self.live += other.live;
+        self.kmers += other.kmers;
+        self.count_sum += other.count_sum;
+        self.classes.merge(&other.classes);
     }
 }
 

@@ -9,6 +9,7 @@ use super::messages::{Message, Outbox};
 use super::part::{VertexPart, pair};
 use super::program::{Aggregates, VertexProgram};
 use crate::kernel::simplify::{ROUNDS_MAX, Removed, Rules};
+use crate::kernel::single_copy::GraphDepth;
 
 /// Kind of paths that are removed from a graph as errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -96,8 +97,8 @@ pub struct SuperstepOrder {
     pub shared: usize,
     /// Rules for errors.
     pub rules: Option<Rules>,
-    /// Mean count of the k-mers of all paths.
-    pub mean: f64,
+    /// Depths by which paths are judged.
+    pub depth: GraphDepth,
 }
 
 /// Joins fragments that are open at the same k-mer, or removes paths that the rules take for
@@ -109,8 +110,7 @@ pub struct RankingProgram {
     step: Option<Step>,
     kind: RemovalKind,
     now: Removed,
-    kmers: u64,
-    count_sum: u64,
+    depth: GraphDepth,
     rounds: Vec<Removed>,
 }
 
@@ -123,8 +123,7 @@ impl RankingProgram {
             step: Some(Step::AnnounceEnds),
             kind: RemovalKind::Tips,
             now: Removed::default(),
-            kmers: 0,
-            count_sum: 0,
+            depth: GraphDepth::default(),
             rounds: Vec::new(),
         };
         if rules.is_some() {
@@ -173,8 +172,8 @@ impl VertexProgram for RankingProgram {
 
     fn order(&self) -> Option<SuperstepOrder> {
         let shared = if self.rules.is_some() { self.k - 1 } else { self.k };
-        let mean = self.count_sum as f64 / self.kmers.max(1) as f64;
-        self.step.map(|step| SuperstepOrder { step, shared, rules: self.rules, mean })
+        let (rules, depth) = (self.rules, self.depth);
+        self.step.map(|step| SuperstepOrder { step, shared, rules, depth })
     }
 
     fn phase(&self) -> &'static str {
@@ -183,7 +182,8 @@ impl VertexProgram for RankingProgram {
 
     fn advance(&mut self, aggregates: &Aggregates) {
         let Some(step) = self.step else { return };
-        (self.kmers, self.count_sum) = (aggregates.kmers, aggregates.count_sum);
+        let counts = (aggregates.kmers, aggregates.count_sum);
+        self.depth = GraphDepth::new(counts, &aggregates.classes);
         self.step = match step {
             Step::AnnounceEnds => Some(Step::Pair),
             Step::Meet(kind) => Some(Step::Judge(kind)),

@@ -25,7 +25,7 @@ const STATE_FILE: &str = "state.json";
 const PARTIAL_STATE_FILE: &str = "state.json.partial";
 const LOCK_FILE: &str = "lock";
 /// Number of the format of the files, and of the rules by which they were made; 1 was not written.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Parameters that may differ between runs: nothing in a checkpoint depends on them.
 const FREE: [&str; 2] = ["resume", "min_contig"];
 
