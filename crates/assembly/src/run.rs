@@ -345,8 +345,12 @@ impl<'c, M: Method, W: Workers<'c>> Assembly<'_, 'c, M, W> {
             return Ok(None);
         }
         let placements = self.workers.place(graph, options.pairing(), &mut self.response)?;
+        let output = &context.request.output;
+        let short = short_contigs(output, graph, (&self.levels[..], context.budget))?;
+        let repeats = short.ends_in_repeats(graph, depth);
         timed(&mut self.response, "pairs", || {
-            let scaffolds = scaffolds::find(context, graph, placements, (options.profile, depth))?;
+            let scaffolds =
+                scaffolds::find(context, graph, placements, (options.profile, depth, &repeats))?;
             let count = scaffolds.as_ref().map_or(0, |scaffolds| scaffolds.chains.len()) as u64;
             Ok((scaffolds, 0, count))
         })

@@ -112,7 +112,7 @@ pub fn find(
     context: &Context<'_>,
     graph: &PathGraph<'_>,
     mut placements: Placements,
-    (profile, depth): (Profile, Depth),
+    (profile, depth, repeats): (Profile, Depth, &BTreeSet<End>),
 ) -> Result<Option<Scaffolds>> {
     let crowded = placements::crowded(graph, &placements.spans, depth);
     placements.spans.retain(|ends, _| !crowded.contains(ends));
@@ -123,7 +123,13 @@ pub fn find(
     let spanned = path_search::spanned(graph, &placements.spans);
     let bytes = path_search::weak_bytes(graph);
     let _lease = context.budget.take(bytes, "where contigs may overlap")?;
-    let weak = path_search::weak(graph, &spanned);
+    let mut weak = path_search::weak(graph, &spanned);
+    for end in repeats {
+        // Reads and overlaps are those of any two copies.
+        if let Some(steps) = weak.get_mut(end) {
+            steps.retain(|step| !repeats.contains(&step.entered));
+        }
+    }
     let is_even = profile != Profile::Metagenome;
     let (mut routes, depth) = (Routes::default(), graph.depth());
     for library in &placements.libraries {

@@ -1,6 +1,7 @@
 //! Contigs that are shorter than the last k-mers, so that the last graph lacks them: they are added
 //! to the output, unless longer contigs contain all of their k-mers.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -29,6 +30,9 @@ pub struct ShortContig {
     /// Its depth.
     pub weight: u64,
 }
+
+/// Ratio of depths from which on a contig is in more copies than a path: between one and two.
+const COPIES_TIMES: f64 = 1.4;
 
 /// Short contigs that are written after the paths of the last graph, and their links.
 #[derive(Debug, Default)]
@@ -71,6 +75,21 @@ impl ShortContigs {
             links::<K>(graph, &all, (k, budget))?
         });
         Ok(Self { k, all, links })
+    }
+
+    /// Returns the ends of paths of the graph that are linked to a short contig in more copies than
+    /// the path: a repeat follows there, though the graph does not have it.
+    pub fn ends_in_repeats(&self, graph: &PathGraph<'_>, depth: Depth) -> BTreeSet<End> {
+        let paths = graph.paths.len();
+        let both = self.links.iter().flat_map(|&(left, right)| [(left, right), (right, left)]);
+        let is_repeat = |&(end, short): &(End, End)| {
+            let [path, short] = [end, short].map(|end| (end / 2) as usize);
+            path < paths && short >= paths && {
+                let path = depth.of(graph.paths.facts(path).count_sum, graph.kmers(path));
+                self.all[short - paths].weight as f64 > COPIES_TIMES * path
+            }
+        };
+        both.filter(is_repeat).map(|(end, _)| end).collect()
     }
 
     /// Returns the lines of their links in `graph.gfa`.

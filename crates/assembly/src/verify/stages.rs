@@ -296,11 +296,14 @@ impl<'a> Verification<'_, 'a> {
         }
         let (budget, options) = (self.context.budget, &self.plan.options);
         let graph = PathGraph::new::<K>(bridges::spelled(paths, budget)?, k, budget)?;
+        let output = &self.context.request.output;
+        let short = run::short_contigs(output, &graph, (&state.levels[..], budget))?;
+        let repeats = short.ends_in_repeats(&graph, depth);
+        let evidence = (options.profile, depth, &repeats);
         let (scaffolds, are_certain) =
-            tandem::checked(self.context, &graph, self.place(&graph)?, (options.profile, depth))?;
+            tandem::checked(self.context, &graph, self.place(&graph)?, evidence)?;
         state.require(are_certain, || "the copies of a tandem repeat are joined".into());
         let (graph, scaffolds) = joins::joined(graph, scaffolds, budget)?;
-        let output = &self.context.request.output;
         let short = run::short_contigs(output, &graph, (&state.levels[..], budget))?;
         let last = (&LastPaths::Joined(&graph), k);
         let Some(scaffolds) = scaffolds else {

@@ -1,7 +1,7 @@
 //! Check that no scaffold goes over copies of a tandem repeat whose number neither reads nor pairs
 //! tell.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use cuesta_core::Result;
 use cuesta_core::job::Context;
@@ -27,11 +27,11 @@ pub fn checked(
     context: &Context<'_>,
     graph: &PathGraph<'_>,
     placements: Placements,
-    (profile, depth): (Profile, Depth),
+    options: (Profile, Depth, &BTreeSet<u32>),
 ) -> Result<(Option<Scaffolds>, bool)> {
     let by_reads: HashSet<Ends> =
         path_search::spanned(graph, &placements.spans).into_iter().map(|(ends, _)| ends).collect();
-    let result = scaffolds::find(context, graph, placements, (profile, depth))?;
+    let result = scaffolds::find(context, graph, placements, options)?;
     let chains = result.iter().flat_map(|scaffolds| &scaffolds.chains);
     let are_certain = chains
         .flat_map(|chain| {

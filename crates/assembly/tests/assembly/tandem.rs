@@ -172,7 +172,7 @@ proptest! {
     fn contigs_of_a_linear_genome_are_in_it_and_no_circles(
         (head, tail) in (400usize..4000, 400usize..4000),
         (unit, copies, is_whole) in
-            (prop_oneof![250usize..400, 400usize..3000], 2usize..20, any::<bool>()),
+            (prop_oneof![60usize..400, 400usize..3000], 2usize..20, any::<bool>()),
         (read, more) in (prop_oneof![Just(75), Just(100), Just(150)], 20usize..400),
         depth in prop_oneof![Just(30), Just(60), Just(100)],
         (is_paired, seed) in (any::<bool>(), 0u64..1000),
