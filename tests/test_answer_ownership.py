@@ -183,7 +183,7 @@ def test_a_page_does_not_replace_a_file_of_another(tmp_path: Path) -> None:
 def test_an_answer_that_is_half_removed_at_an_interrupt_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was left of it stayed for ever, and no line named it."""
+    """The rest of it stayed for ever, and no line named it."""
     answer(tmp_path / "out", {"pairs.txt": b"old", "more.txt": b"old"})
     remove = removal.remove_listed
     olds: list[Path] = []

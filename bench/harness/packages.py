@@ -59,12 +59,12 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     other = os.environ.get(OTHER_PYTHON)
-    others: dict[str, str] = json.loads((other and _output(other, _VERSIONS)) or "{}")
-    return installed | others
+    more: dict[str, str] = json.loads((other and _output(other, _VERSIONS)) or "{}")
+    return installed | more
 
 
 def _output(python: str, code: str) -> str | None:
-    """What a program prints, or None if it fails."""
+    """Return the output of a program, or None if it fails."""
     try:
         done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
     except OSError:

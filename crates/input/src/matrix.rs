@@ -393,7 +393,7 @@ mod tests {
 
     /// Spreadsheets write quotes only around what has a comma.
     #[test]
-    fn numbers_with_a_decimal_comma_may_be_in_quotes_among_others() {
+    fn some_numbers_with_a_decimal_comma_may_be_in_quotes() {
         let read = matrix("g,a,b,c\nx,\"1,25\",2,3\ny,2,\"-3,5\",1\n").unwrap();
         assert_eq!(read.values, [1.25, 2.0, 3.0, 2.0, -3.5, 1.0]);
     }
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_beside_samples_are_known_by_their_names_in_any_spelling() {
+    fn columns_of_annotations_are_known_by_their_names_in_any_spelling() {
         for label in
             ["EntrezGeneID", "NCBI.gene.ID", "chromosome_name", "GC content", "probe_id", "Mean"]
         {
@@ -602,7 +602,7 @@ mod tests {
             (b"s\xFF\na\t1\n", "line 1 of m.txt has a name that is not UTF-8"),
             (
                 b"s1\na\t1x\n",
-                "than a number (write a number, or give --missing 1x if it stands for a missing value)",
+                "than a number (write a number, or give --missing 1x if it stands for",
             ),
             (b"s1\na\t-nan\n", "something other than a number"),
             (b"s1\na\tinf\n", "line 2 of m.txt has an infinite value for sample 1"),

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Classes of coverage: two for each doubling, from 1 to the largest count of a k-mer.
 const CLASSES: usize = 32;
-/// One in so many k-mers of long paths is at most as deep as sequence that the genome has once.
+/// Part of the k-mers of long paths, as its inverse, that is at most as deep as sequence that the
+/// genome has once.
 const THIN_PART: u64 = 10;
 
 /// K-mers of the paths that are too long for a single error, by the class of their coverage.
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_repeat_does_not_hide_what_is_there_once() {
+    fn a_deep_repeat_does_not_change_the_depth_of_a_single_copy() {
         let mut classes = CoverageClasses::default();
         assert_eq!(classes.single_copy(), None);
         for (kmers, coverage) in [(2000, 60), (5000, 1200), (31, 2), (100, 7)] {

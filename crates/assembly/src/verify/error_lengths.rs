@@ -168,7 +168,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_genome_has_once_is_found_by_classes_and_by_sorting(
+        fn classes_and_sorting_give_the_same_depth_of_a_single_copy(
             paths in prop::collection::vec((1u64..400, 1u64..70_000), 0..30),
         ) {
             let paths: Vec<(u64, u64)> =

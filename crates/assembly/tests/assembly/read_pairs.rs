@@ -152,7 +152,7 @@ fn the_order_of_reads_and_files_chooses_no_size() {
 }
 
 #[test]
-fn a_few_longer_reads_choose_no_size_that_the_others_lack() {
+fn a_few_longer_reads_choose_no_larger_size() {
     // By cause: the longest read chose the sizes. Symptom: one pair of 100 bases among thousands of
     // 36, or an N in each read, and the last size had next to no k-mer: depths were 0, 1 or 445.
     // Fix: a size that fewer than half of the bases have, in stretches without N, is not chosen.

@@ -117,7 +117,7 @@ fn check(tandem: Tandem, reads: Sequencing, seed: u64, parameters: &Value) {
 }
 
 #[test]
-fn many_copies_are_not_one_copy_between_their_flanks() {
+fn many_copies_are_not_joined_to_a_single_copy() {
     // By cause: pairs bridge a unit to its flanks, not to itself, since they would go around a
     // circle; at the last size the other way around was gone. Symptom: one contig of both flanks
     // and one copy, 8,700 bases short. Fix: a path that bridges pass by is continued.
@@ -141,7 +141,7 @@ fn the_copies_of_a_tandem_repeat_are_no_circle() {
 }
 
 #[test]
-fn flanks_beside_a_tandem_repeat_are_no_tips() {
+fn flanks_of_a_tandem_repeat_are_no_tips() {
     // By cause: a dead end of less than 10 k bases beside a rival twice as deep was a tip. Symptom:
     // unique sequence of 1,000 bases on both sides of three copies was lost, and the unit left
     // alone was a circle. Fix: what is as deep as a single copy, and longer than an error, stays.
@@ -154,7 +154,7 @@ fn flanks_beside_a_tandem_repeat_are_no_tips() {
 }
 
 #[test]
-fn a_bridge_does_not_leave_the_copies_of_a_unit_that_ends_within_one() {
+fn a_bridge_does_not_leave_the_copies_of_a_unit() {
     // By cause: where the last copy is not whole, pairs join the rest of the unit to both flanks,
     // and never to itself. Symptom: two copies between the flanks in place of five. Fix: a bridge
     // that leaves a circle for a path far less deep is none.

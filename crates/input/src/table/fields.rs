@@ -173,9 +173,9 @@ pub fn without_thousands(field: &[u8], decimal: u8) -> Option<String> {
     (is_grouped && fraction.is_none_or(has_digits)).then(|| text.replace(between, ""))
 }
 
-/// `--missing` with words that are given and that of a field, as a shell takes it.
-pub fn missing_option(given: &[String], field: &[u8]) -> String {
-    let words: Vec<_> = given.iter().map(|word| word.as_bytes()).chain([bare(field)]).collect();
+/// `--missing` with known words and that of a field, as a shell takes it.
+pub fn missing_option(known: &[String], field: &[u8]) -> String {
+    let words: Vec<_> = known.iter().map(|word| word.as_bytes()).chain([bare(field)]).collect();
     let word = String::from_utf8_lossy(&words.join(&b","[..])).into_owned();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+,".contains(letter);
     let equals = if word.starts_with('-') { "=" } else { " " };

@@ -278,8 +278,10 @@ impl Recognition<'_> {
             let numbers = fields::fields(fields::bare(name), other);
             numbers.len() > 1 && numbers.iter().all(|field| is_any_number(field))
         };
-        let others = [b'\t', b';', b',', SPACES].into_iter().filter(|&other| other != delimiter);
-        let pairs = names.iter().flat_map(|name| others.clone().map(move |other| (name, other)));
+        let delimiters =
+            [b'\t', b';', b',', SPACES].into_iter().filter(|&other| other != delimiter);
+        let pairs =
+            names.iter().flat_map(|name| delimiters.clone().map(move |other| (name, other)));
         let Some((_, other)) = pairs.into_iter().find(|(name, other)| is_row(name, *other)) else {
             return Ok(());
         };

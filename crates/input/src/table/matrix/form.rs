@@ -88,8 +88,8 @@ impl MatrixForm {
 
     /// `--missing` with the words so far and that of a field.
     pub fn missing_option(&self, field: &[u8]) -> String {
-        let given = self.missing.len() - self.kind.missing().len();
-        fields::missing_option(&self.missing[..given], field)
+        let count = self.missing.len() - self.kind.missing().len();
+        fields::missing_option(&self.missing[..count], field)
     }
 
     /// The number in a field; NaN when it says that the value is missing.
