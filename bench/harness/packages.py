@@ -34,7 +34,7 @@ OTHER_NAMES = ("chdb", "datafusion", "faiss-cpu", "scikit-learn-intelex")
 
 _VERSIONS = f"""
 import importlib.metadata as metadata, json
-installed = {{found.metadata["Name"]: found.version for found in metadata.distributions()}}
+installed = {{each.metadata["Name"]: each.version for each in metadata.distributions()}}
 print(json.dumps({{name: installed[name] for name in {OTHER_NAMES} if name in installed}}))
 """
 
