@@ -47,7 +47,8 @@ object Sort {
     for (file <- files; surplus = file.getLen % RecordBytes if surplus != 0)
       throw new InputException(
         s"input.records: ${Inputs.plain(file.getPath)} has ${file.getLen} bytes, $surplus more " +
-          s"than a whole number of records of $RecordBytes bytes; is it cut short, or text?"
+          s"than a whole number of records of $RecordBytes bytes; if it is cut short, obtain " +
+            "it again; lines of text are no records"
       )
     val configuration = job.context.hadoopConfiguration
     val splits = files.flatMap(Inputs.cut(_, SplitBytesMax, configuration, RecordBytes))
