@@ -433,8 +433,10 @@ mod tests {
             ),
         ] {
             let error = read(text, table).unwrap_err().message();
-            let expected = format!("do not fit {option}; leave it out");
+            let expected = format!("do not fit {option}; leave it out (they are separated by ");
             assert!(error.contains(&expected), "{error}");
+            let has_commas = text.contains("1,5;2");
+            assert_eq!(error.contains(" by semicolons, with decimal commas)"), has_commas);
             assert!(read(text, TableParams::default()).is_ok());
         }
         let space = TableParams { delimiter: DelimiterChoice::Space, ..TableParams::default() };

@@ -159,12 +159,16 @@ impl Recognition<'_> {
             let option = "--header absent".to_owned();
             tries.push((option, TableParams { header: HeaderPresence::Auto, ..params.clone() }));
         }
-        let is_read = |params: &TableParams| {
+        let (option, signs) = tries.iter().find_map(|(option, params)| {
             let other = Recognition { params, is_declared: true, ..*self };
-            !other.fits().is_empty() && other.delimited().is_ok()
-        };
-        let (option, _) = tries.iter().find(|(_, params)| is_read(params))?;
-        let what = format!("and those after it do not fit {option}; leave it out");
+            let signs = other.fits().first()?.signs;
+            other.delimited().is_ok().then_some((option, signs))
+        })?;
+        let comma = if signs.decimal == b',' { ", with decimal commas" } else { "" };
+        let what = format!(
+            "and those after it do not fit {option}; leave it out (they are separated by {}{comma})",
+            fit::delimiter_name(signs.delimiter)
+        );
         Some(FormError::line(&self.table[0], what))
     }
 
