@@ -13,6 +13,7 @@ import pytest
 from cuesta.cli.app import call
 from cuesta.engines.mpi import MpiEngine
 from cuesta.engines.mpi.launch import launcher
+from cuesta.workloads import doubts
 from digests import digest
 from labkit import ROOT, names, record_of, run_apart
 
@@ -106,7 +107,9 @@ def test_folders_and_many_files_are_a_single_input_in_order(tmp_path: Path) -> N
 
 def test_an_empty_file_has_an_empty_answer(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    assert run(tmp_path / "answer", str(tmp_path / "empty"))[0] == b""
+    folder = tmp_path / "answer"
+    assert run(folder, str(tmp_path / "empty"))[0] == b""
+    assert doubts.shown(record_of(folder)["preview"]) == ["0 records: the input is empty"]
 
 
 @pytest.mark.parametrize(

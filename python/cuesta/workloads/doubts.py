@@ -54,6 +54,8 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield from differential.sentences(trial, counts)
         case "degrees" | "communities" if counts.get("edges") == 0:
             yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
+        case "sort" if counts.get("records") == 0:
+            yield "0 records: the input is empty"
         case "kmeans":
             yield from _of_clusters(answer)
         case "images":

@@ -10,7 +10,7 @@ use super::{FEW_BYTES, OPERATION, Pairing, ReadBatch, Reads};
 use crate::storage;
 
 /// Refuses files of which two hold equal reads in the same order. Files with the same first read
-/// are compared up to the first read that differs.
+/// are compared up to the first read that differs; those of unknown bases alone pass.
 ///
 /// # Errors
 /// `Input` naming both; `System`.
@@ -72,13 +72,15 @@ impl Sequences {
 
 fn have_equal_reads(left: &Path, right: &Path) -> Result<bool> {
     let (mut left, mut right) = (Sequences::open(left)?, Sequences::open(right)?);
+    let mut has_bases = false;
     loop {
         let (read, other) = (left.next()?, right.next()?);
         if read != other {
             return Ok(false);
         }
-        if read.is_none() {
-            return Ok(true);
+        match read {
+            Some(read) => has_bases |= read.iter().any(|base| b"ACGTU".contains(base)),
+            None => return Ok(has_bases),
         }
     }
 }
@@ -120,5 +122,17 @@ mod tests {
         std::fs::write(path("last"), text.replace("@r8999\nACGTACT", "@r8999\nACGTACA")).unwrap();
         std::fs::write(path("cut"), &text[..text.len() - 3]).unwrap();
         assert!(require(&["plain", "more", "last", "cut"].map(path)).is_ok());
+    }
+
+    #[test]
+    fn mates_of_unknown_bases_alone_are_no_copies() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["1", "2"].map(|name| folder.path().join(name));
+        for (bases, is_accepted) in [("NNNNNNN", true), ("NNNANNN", false)] {
+            for path in &paths {
+                std::fs::write(path, format!("@r\n{bases}\n+\nIIIIIII\n").repeat(9)).unwrap();
+            }
+            assert_eq!(require(&paths).is_ok(), is_accepted, "{bases}");
+        }
     }
 }
