@@ -102,7 +102,10 @@ impl Error {
         let sentence = match &self.failure {
             Failure::Sentence(sentence) => sentence.clone(),
             Failure::File { doing, path, cause, kind } => {
-                let remedy = remedy_for(*kind, self.errno);
+                let remedy = match *kind {
+                    io::ErrorKind::StorageFull if has_no_inodes(path) => NO_INODES,
+                    kind => remedy_for(kind, self.errno),
+                };
                 format!("{doing} {} failed: {cause}{remedy}", path.display())
             }
         };
@@ -129,6 +132,26 @@ const TOO_MANY_FILES: [i32; 2] = [24, 23];
 const LINKS_IN_A_CIRCLE: i32 = 40;
 const DEVICE_FAILED: i32 = 5;
 const NOT_CONNECTED: i32 = 107;
+
+const NO_INODES: &str = "; it can hold no more files, though it has space (`df -i` shows inodes): \
+                         remove files there or choose another place";
+/// Inodes and bytes by which a disk is full of files, not of bytes.
+const INODES_FEW: u64 = 16;
+const SPACE_BYTES: u64 = 1 << 20;
+
+/// Whether the file system at a path, or at the nearest folder that exists, is full of files.
+fn has_no_inodes(path: &Path) -> bool {
+    let known = path.ancestors().find_map(|place| rustix::fs::statvfs(place).ok());
+    known.is_some_and(|facts| {
+        let space_bytes = facts.f_bavail.saturating_mul(facts.f_frsize);
+        is_full_of_files((facts.f_files, facts.f_favail), space_bytes)
+    })
+}
+
+fn is_full_of_files((inodes, available): (u64, u64), space_bytes: u64) -> bool {
+    // What failed may be removed before its message, so that a few are free again.
+    inodes > 0 && available < INODES_FEW && space_bytes >= SPACE_BYTES
+}
 
 fn remedy_for(kind: io::ErrorKind, errno: Option<i32>) -> &'static str {
     use io::ErrorKind as K;
@@ -174,6 +197,16 @@ mod tests {
         let cause = std::io::Error::from(std::io::ErrorKind::StorageFull);
         let error = Error::system("answer", "writing", Path::new("/x"), &cause);
         assert!(error.message().contains("free space there"), "{}", error.message());
+    }
+
+    #[test]
+    fn a_disk_is_full_of_files_where_it_has_space_and_no_inodes() {
+        let space = 2 * SPACE_BYTES;
+        assert!(is_full_of_files((1000, 0), space));
+        for (inodes, space_bytes) in [((1000, 500), space), ((1000, 0), 4096), ((0, 0), space)] {
+            assert!(!is_full_of_files(inodes, space_bytes));
+        }
+        assert!(!has_no_inodes(Path::new("/a/folder/that/is/not/there")));
     }
 
     #[test]
