@@ -214,6 +214,29 @@ def test_bad_input_is_reported_in_a_single_line(
         assert not (tmp_path / "a").exists()
 
 
+def test_a_folder_of_files_of_several_kinds_is_read_and_verified_again(
+    points: Path, answer: Path, tmp_path: Path
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path / "points"
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(np.load(points), 4)):
+        name = f"part-{number}"
+        if number % 2:
+            table = pa.table({f"c{index}": part[:, index] for index in range(part.shape[1])})
+            parquet.write_table(table, folder / f"{name}.parquet")
+        else:
+            np.save(folder / f"{name}.npy", part)
+    made = run(folder, tmp_path)
+    same(answer, made)
+    (fingerprint,) = [row["fingerprint"] for row in record(made)["inputs"]]
+    assert (fingerprint["kind"], fingerprint["files"]) == ("converted", 4)
+    assert call(["verify", str(made)]) == 0
+    np.save(folder / "part-2.npy", np.load(folder / "part-2.npy")[::-1])
+    assert call(["verify", str(made)]) != 0
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_files_that_name_coordinates_differently_are_refused(
     suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -7,6 +7,7 @@ was verified.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,14 +46,15 @@ class Watched:
 
 
 @contextmanager
-def watching(inputs: Sequence[str], readable: Sequence[str]) -> Iterator[Watched]:
-    """Watch the reads by this process of `readable`, the `inputs` themselves or copies."""
+def watching(inputs: Sequence[str], readable: Sequence[Sequence[str]]) -> Iterator[Watched]:
+    """Watch the reads by this process of `readable`: each of the `inputs`, or its copies."""
     watched = Watched()
-    watch = native_module().InputWatch(list(readable))
+    watch = native_module().InputWatch([path for paths in readable for path in paths])
     yield watched
+    rows = iter(json.loads(watch.fingerprints()))
     watched.fingerprints = tuple(
-        _fingerprint(row, READ if was == path else CONVERTED)
-        for row, was, path in zip(json.loads(watch.fingerprints()), inputs, readable, strict=True)
+        _joined([next(rows) for _ in paths], READ if list(paths) == [was] else CONVERTED)
+        for was, paths in zip(inputs, readable, strict=True)
     )
 
 
@@ -108,6 +110,20 @@ def _named(fresh: Fingerprint, facts: InputFacts) -> Fingerprint:
     if fresh.kind == READ and fresh.bytes == facts.bytes:
         return replace(fresh, kind=WHOLE)
     return fresh
+
+
+def _joined(rows: Sequence[Mapping[str, Any]], kind: str) -> Fingerprint:
+    """Join the fingerprints of the files of one input, in their order."""
+    if len(rows) == 1:
+        return _fingerprint(rows[0], kind)
+    sums = [row["sum"] for row in rows]
+    joined = hashlib.blake2b("".join(sums).encode(), digest_size=16) if all(sums) else None
+    return Fingerprint(
+        kind=kind if joined else NONE,
+        bytes=sum(row["bytes"] for row in rows),
+        files=sum(row["files"] for row in rows),
+        sum=joined.hexdigest() if joined else None,
+    )
 
 
 def _fingerprint(row: Mapping[str, Any], kind: str) -> Fingerprint:

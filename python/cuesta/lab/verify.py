@@ -103,9 +103,10 @@ def verify(
     cannot be read.
     """
     started = time.perf_counter()
-    readable, _ = get_workload(trial.workload).readable(trial, scratch)
+    workload = get_workload(trial.workload)
+    readable, _ = workload.readable(trial, scratch)
     request = to_request(readable, answer, scratch, verify=level)
-    with watching(trial.inputs, readable.inputs) as watched:
+    with watching(trial.inputs, workload.parts(trial, readable)) as watched:
         response = from_response(native_module().verify(trial.workload, request, progress))
     return Verification(
         verified=response["verified"],

@@ -297,6 +297,15 @@ class Workload:
         ).readable(trial, scratch)
         return result
 
+    def parts(self, trial: Trial, readable: Trial) -> list[tuple[str, ...]]:
+        """Return what each input of a trial is in its `readable` form: itself, or copies."""
+        if len(readable.inputs) == len(trial.inputs):
+            return [(path,) for path in readable.inputs]
+        result: list[tuple[str, ...]] = import_module(f"cuesta.workloads.{self.converter}").parts(
+            trial, readable
+        )
+        return result
+
     def needs(self, trial: Trial, files: Sequence[tuple[str, int]]) -> Needs:
         """Estimate the needs of a run, from the paths and bytes of its inputs."""
         from cuesta.workloads import needs

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -64,6 +64,12 @@ def files(trial: Trial) -> list[str]:
 
 def _points(trial: Trial) -> list[str]:
     return [file for path in trial.inputs for file in _files(path)]
+
+
+def parts(trial: Trial, readable: Trial) -> list[tuple[str, ...]]:
+    """Return what each input is in its `readable` form, by the numbers of their files."""
+    arrays = iter(readable.inputs)
+    return [tuple(islice(arrays, sum(1 for _ in _files(path)))) for path in trial.inputs]
 
 
 def sentences(trial: Trial) -> list[str]:
