@@ -197,8 +197,9 @@ def test_an_empty_word_is_refused(
     assert f"cuesta: {subject} is empty; give a value" in errors_of(capsys)
 
 
-def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
-    script = f'mkdir gone && cd gone && rmdir ../gone && exec "{sys.executable}" -m cuesta doctor'
+@pytest.mark.parametrize("words", ["doctor", "run sort /dev/null -o x", "data make tera --rows 9 -o x"])
+def test_a_working_folder_that_was_removed_is_named(words: str, tmp_path: Path) -> None:
+    script = f'mkdir gone && cd gone && rmdir ../gone && exec "{sys.executable}" -m cuesta {words}'
     done = subprocess.run(
         ["bash", "-c", script], check=False, capture_output=True, text=True, cwd=tmp_path
     )

@@ -107,6 +107,19 @@ def test_a_full_disk_under_standard_output_is_named(words: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", ["--version", "--help", "run sort --help", "config", "doctor"])
+def test_a_broken_pipe_ends_a_command_as_sigpipe_does(words: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as output:
+        done = subprocess.run(
+            [sys.executable, "-m", "cuesta", *words.split()],
+            stdout=output, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    assert done.returncode == 128 + 13
+    assert b"Error" not in done.stderr
+
+
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", "2>/dev/full"])
 @pytest.mark.parametrize(("words", "code"), [("--version", 0), ("walk", 2), ("run scan none", 2)])
 def test_the_exit_code_is_the_same_with_closed_streams(

@@ -58,7 +58,11 @@ def check_local(output: Path | str, option: str = "-o") -> None:
 
 
 def check_links(path: Path | str, option: str) -> None:
-    """Refuse a path through links that lead back to themselves. Errors: `InputError`."""
+    """Refuse a path through links that lead back to themselves.
+
+    Errors: `InputError`; `OSError` where the working folder is gone.
+    """
+    Path.cwd()
     try:
         Path(path).resolve()
     except (OSError, RuntimeError):

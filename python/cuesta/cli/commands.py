@@ -23,7 +23,8 @@ COMMANDS = (
 def call(arguments: Sequence[str]) -> object:
     """Run a command line; return the result of the command.
 
-    Errors: `InputError` for words that Typer refuses, besides those of the command.
+    Errors: `InputError` for words that Typer refuses, besides those of the command;
+    `BrokenPipeError`.
     """
     named = [name for name in arguments[:1] if name in COMMANDS]
     command: Any = typer.main.get_command(build(named or COMMANDS))
@@ -35,6 +36,11 @@ def call(arguments: Sequence[str]) -> object:
         raise InputError(message or _usage_text(error)) from None
     except typer.Abort:
         raise KeyboardInterrupt from None
+    except SystemExit as ended:
+        # Typer ends the process by itself where standard output is a broken pipe.
+        if isinstance(ended.__context__, BrokenPipeError):
+            raise ended.__context__ from None
+        raise
 
 
 def parsed(arguments: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
