@@ -197,7 +197,9 @@ def test_an_empty_word_is_refused(
     assert f"cuesta: {subject} is empty; give a value" in errors_of(capsys)
 
 
-@pytest.mark.parametrize("words", ["doctor", "run sort /dev/null -o x", "data make tera --rows 9 -o x"])
+@pytest.mark.parametrize(
+    "words", ["doctor", "run sort /dev/null -o x", "data make tera --rows 9 -o x"]
+)
 def test_a_working_folder_that_was_removed_is_named(words: str, tmp_path: Path) -> None:
     script = f'mkdir gone && cd gone && rmdir ../gone && exec "{sys.executable}" -m cuesta {words}'
     done = subprocess.run(

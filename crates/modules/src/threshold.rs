@@ -7,6 +7,7 @@
 //! each power; memory is the matrix twice, and some counts for each gene and cut-off.
 
 mod random;
+pub mod rounds;
 mod rows;
 mod tally;
 mod verify;
@@ -23,6 +24,8 @@ use cuesta_core::progress::Progress;
 
 use crate::input::{self, ModulesInput};
 use crate::kernel::power::{TABLE_POWERS, estimate};
+use crate::kernel::product::block_counts;
+use crate::kernel::threshold::edges::edges;
 use crate::kernel::threshold::sweep::{
     BlindSweep, Sweep, SweepObserver, SweepParams, observed_sweep,
 };
@@ -41,10 +44,7 @@ pub const THRESHOLDS_FILE: &str = "thresholds.tsv";
 pub fn run(request: &Request, progress: &Progress) -> Result<Response> {
     let mut response = Response::default();
     let answer = answer(request, progress, &mut response, |_| Ok(BlindSweep))?.0;
-    timed(&mut response, "write", || {
-        let bytes = tables::write(&request.output, &answer.files)?;
-        Ok(((), bytes, answer.rows.len() as u64))
-    })?;
+    write(request, &answer, &mut response)?;
     Ok(response)
 }
 
@@ -72,49 +72,97 @@ fn answer<'b, O: SweepObserver>(
     response: &mut Response,
     make_observer: impl FnOnce(usize) -> Result<O>,
 ) -> Result<(Answer<'b>, O, Vec<O::State>)> {
-    let params: ThresholdParams = parameters(&request.parameters)?;
-    params.check()?;
-    let thresholds = params.thresholds()?;
-    let input = input::read(request, &params.matrix, response).map_err(|mut error| {
-        // The reader of both workloads names the other one.
-        if error.operation == input::OPERATION {
-            error.operation = "threshold".to_owned();
-        }
-        error
-    })?;
-    let (genes, samples) = (input.used_genes(), input.used_samples());
-    let observer = make_observer(genes)?;
-    let flops = (genes * genes * samples) as u64;
+    let plan = Plan::read(request, response)?;
+    let resources = (request.threads, &*request.budget);
+    let observer = make_observer(plan.input.used_genes())?;
+    let flops = plan.flops();
     progress.expect(flops);
-    let grid = SweepParams {
-        measure: params.measure(),
-        network: params.network,
-        powers: TABLE_POWERS.to_vec(),
-        cutoffs: thresholds.iter().map(|&threshold| rows::smallest_size(threshold)).collect(),
-        counts_scores: false,
-    };
+    let genes = plan.input.used_genes() as u64;
     let (sweep, states) = timed(response, "sweep", || {
-        let resources = (request.threads, &*request.budget);
-        Ok((observed_sweep(&input.expression()?, &grid, resources, &observer)?, 0, genes as u64))
+        let expression = plan.input.expression()?;
+        Ok((observed_sweep(&expression, &plan.grid, resources, &observer)?, 0, genes))
     })?;
     if let Some(phase) = response.phases.last_mut() {
         phase.flops = flops;
     }
     progress.advance(flops)?;
-    let networks = thresholds.iter().zip(&sweep.cutoffs);
-    let rows: Vec<ThresholdRow> = networks
-        .map(|(&threshold, network)| ThresholdRow::new(threshold, *network, genes, samples))
-        .collect();
-    input.report(response);
-    report(&rows, &sweep, response);
-    let random = random::search(request, &params, &input, progress, response)?;
-    let mut files = vec![
-        (THRESHOLDS_FILE, thresholds_table(&rows)),
-        tables::powers(&sweep.powers),
-        tables::left_out(&input.left_out),
-    ];
-    files.extend(random.as_ref().map(RandomSearch::table));
-    Ok((Answer { input, sweep, rows, random, files }, observer, states))
+    let (params, input) = (&plan.params, &plan.input);
+    let find_edges = |smallest| {
+        let numbers = 0..block_counts(input.used_genes()).1;
+        edges(&input.expression()?, params.measure(), smallest, numbers, resources)
+    };
+    let genes = input.used_genes();
+    let random = random::search(request, params, genes, find_edges, (progress, &mut *response))?;
+    Ok((plan.answered(sweep, random, response), observer, states))
+}
+
+/// Matrix of a run, and the grid of its sweep.
+struct Plan<'b> {
+    params: ThresholdParams,
+    thresholds: Vec<u32>,
+    input: ModulesInput<'b>,
+    grid: SweepParams,
+}
+
+impl<'b> Plan<'b> {
+    /// Reads the matrix.
+    fn read(request: &'b Request, response: &mut Response) -> Result<Self> {
+        let params: ThresholdParams = parameters(&request.parameters)?;
+        params.check()?;
+        let thresholds = params.thresholds()?;
+        let input = input::read(request, &params.matrix, response).map_err(|mut error| {
+            // The reader of both workloads names the other one.
+            if error.operation == input::OPERATION {
+                error.operation = "threshold".to_owned();
+            }
+            error
+        })?;
+        let grid = SweepParams {
+            measure: params.measure(),
+            network: params.network,
+            powers: TABLE_POWERS.to_vec(),
+            cutoffs: thresholds.iter().map(|&threshold| rows::smallest_size(threshold)).collect(),
+            counts_scores: false,
+        };
+        Ok(Self { params, thresholds, input, grid })
+    }
+
+    /// Floating-point operations of the correlations.
+    fn flops(&self) -> u64 {
+        let (genes, samples) = (self.input.used_genes(), self.input.used_samples());
+        (genes * genes * samples) as u64
+    }
+
+    /// Makes the files of an answer, and counts what is in it.
+    fn answered(
+        self,
+        sweep: Sweep,
+        random: Option<RandomSearch<'b>>,
+        response: &mut Response,
+    ) -> Answer<'b> {
+        let input = self.input;
+        let (genes, samples) = (input.used_genes(), input.used_samples());
+        let networks = self.thresholds.iter().zip(&sweep.cutoffs);
+        let rows: Vec<ThresholdRow> = networks
+            .map(|(&threshold, network)| ThresholdRow::new(threshold, *network, genes, samples))
+            .collect();
+        input.report(response);
+        report(&rows, &sweep, response);
+        let mut files = vec![
+            (THRESHOLDS_FILE, thresholds_table(&rows)),
+            tables::powers(&sweep.powers),
+            tables::left_out(&input.left_out),
+        ];
+        files.extend(random.as_ref().map(RandomSearch::table));
+        Answer { input, sweep, rows, random, files }
+    }
+}
+
+fn write(request: &Request, answer: &Answer<'_>, response: &mut Response) -> Result<()> {
+    timed(response, "write", || {
+        let bytes = tables::write(&request.output, &answer.files)?;
+        Ok(((), bytes, answer.rows.len() as u64))
+    })
 }
 
 /// Counts the recommended cut-off, in millionths, and power; none where no fit is good.

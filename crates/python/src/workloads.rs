@@ -121,7 +121,11 @@ const ASSEMBLE: RegisteredWorkload = RegisteredWorkload {
 /// Thresholds of a gene network, of the crate of modules.
 const THRESHOLD: RegisteredWorkload = RegisteredWorkload {
     name: "threshold",
-    rounds: None,
+    rounds: Some(RoundFunctions {
+        leader_part: JOINS,
+        lead: cuesta_modules::threshold::rounds::lead,
+        work: cuesta_modules::threshold::rounds::work,
+    }),
     parameters: |values| checked(values, cuesta_modules::params::ThresholdParams::check),
     run: cuesta_modules::threshold::run,
     verify: cuesta_modules::threshold::verify,

@@ -4,7 +4,7 @@
 //! of a block has eight lanes, one of a column is a chain. So a result depends neither on threads
 //! nor on where correlations come from.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use cuesta_runtime::parallel::lock;
 
@@ -83,6 +83,9 @@ pub(crate) struct GeneSums {
     blocks: Vec<Mutex<Vec<f64>>>,
 }
 
+/// Sums of some blocks: the number of a pair of sides, and the sums of the genes of the first.
+pub(crate) type SumsOfBlocks = Vec<(u32, Vec<f64>)>;
+
 impl GeneSums {
     /// Creates the sums of a square of `sides` times `sides` blocks.
     pub fn new(sides: usize, powers: usize) -> Self {
@@ -103,6 +106,20 @@ impl GeneSums {
             *lock(&self.blocks[j * self.sides + i]) = block.of_columns.clone();
         }
         *lock(&self.blocks[i * self.sides + j]) = of_rows;
+    }
+
+    /// Returns the sums of the blocks that were added.
+    pub fn into_blocks(self) -> SumsOfBlocks {
+        let sums = self.blocks.into_iter().map(|block| block.into_inner());
+        let sums = sums.map(|sums| sums.unwrap_or_else(PoisonError::into_inner));
+        (0..).zip(sums).filter(|(_, sums)| !sums.is_empty()).collect()
+    }
+
+    /// Adds the sums of blocks that were added to others.
+    pub fn take(&mut self, blocks: SumsOfBlocks) {
+        for (number, sums) in blocks {
+            *lock(&self.blocks[number as usize]) = sums;
+        }
     }
 
     /// Returns the connectivity of each gene by power.

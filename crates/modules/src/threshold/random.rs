@@ -6,8 +6,7 @@ use cuesta_core::Result;
 use cuesta_core::job::{Request, Response, timed};
 use cuesta_core::progress::Progress;
 
-use crate::input::ModulesInput;
-use crate::kernel::threshold::edges::{Edges, edges};
+use crate::kernel::threshold::edges::Edges;
 use crate::kernel::threshold::random_matrix::{
     RandomMatrixParams, RandomMatrixResult, RandomMatrixStep, ScoredNetwork, random_matrix,
 };
@@ -27,38 +26,37 @@ pub struct RandomSearch<'b> {
     larger_genes_only: bool,
 }
 
+/// Returns the smallest |r| of the edges that a search looks at; none if the parameters request no
+/// search.
+pub fn smallest_score(params: &ThresholdParams) -> Option<f64> {
+    (params.random_matrix != RandomMatrixChoice::None).then(|| lowest(params) - ROUNDING)
+}
+
+fn lowest(params: &ThresholdParams) -> f64 {
+    params.low.max(f64::from(RandomMatrixParams::default().stop))
+}
+
 /// Searches the cut-off in a phase of its own, if the parameters request it, and counts it.
+///
+/// `find_edges` returns the pairs with |r| of at least a value, of [`smallest_score`].
 ///
 /// # Errors
 /// `Input` when the budget has too little left for the edges or for a component; `Cancelled`.
 pub fn search<'b>(
     request: &'b Request,
     params: &ThresholdParams,
-    input: &ModulesInput<'_>,
-    progress: &Progress,
-    response: &mut Response,
+    genes: usize,
+    find_edges: impl FnOnce(f64) -> Result<Edges<'b>>,
+    (progress, response): (&Progress, &mut Response),
 ) -> Result<Option<RandomSearch<'b>>> {
-    let larger_genes_only = match params.random_matrix {
-        RandomMatrixChoice::None => return Ok(None),
-        RandomMatrixChoice::All => false,
-        RandomMatrixChoice::Kinc => true,
-    };
+    let Some(smallest) = smallest_score(params) else { return Ok(None) };
+    let larger_genes_only = params.random_matrix == RandomMatrixChoice::Kinc;
     let rules = RandomMatrixParams { larger_genes_only, ..RandomMatrixParams::default() };
     let resources = (request.threads, &*request.budget);
     let search = timed(response, "random matrix", || {
-        let smallest = params.low.max(f64::from(rules.stop));
-        let edges = edges(
-            &input.expression()?,
-            params.measure(),
-            smallest - ROUNDING,
-            resources.0,
-            resources.1,
-        )?;
-        let network = ScoredNetwork {
-            genes: input.used_genes(),
-            edges: &edges.edges,
-            smallest: smallest as f32,
-        };
+        let edges = find_edges(smallest)?;
+        let smallest = lowest(params) as f32;
+        let network = ScoredNetwork { genes, edges: &edges.edges, smallest };
         let result = random_matrix(&network, &rules, resources, |_| progress.advance(0))?;
         let steps = result.steps.len() as u64;
         Ok((RandomSearch { result, edges, larger_genes_only }, 0, steps))

@@ -5,6 +5,7 @@ mod common;
 mod parity;
 mod properties;
 mod refine;
+mod rounds;
 mod threshold;
 mod whole;
 mod workload;

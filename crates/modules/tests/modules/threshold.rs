@@ -4,8 +4,9 @@ use cuesta_core::budget::Budget;
 use cuesta_core::random::Stream;
 use cuesta_core::score_counts::p_value;
 use cuesta_modules::kernel::expression::Expression;
+use cuesta_modules::kernel::product::block_counts;
 use cuesta_modules::kernel::threshold::akima::Akima;
-use cuesta_modules::kernel::threshold::edges::edges;
+use cuesta_modules::kernel::threshold::edges::{GeneLink, edges};
 use cuesta_modules::kernel::threshold::eigenvalues::eigenvalues;
 use cuesta_modules::kernel::threshold::random_matrix::{
     RandomMatrixParams, ScoredNetwork, random_matrix,
@@ -163,6 +164,16 @@ fn p_values_are_those_of_student() {
     assert_eq!(p_value(0.7, 2), 1.0);
 }
 
+fn all_edges(
+    expression: &Expression<'_>,
+    smallest: f64,
+    threads: usize,
+    budget: &Budget,
+) -> Vec<GeneLink> {
+    let blocks = 0..block_counts(expression.genes()).1;
+    edges(expression, Measure::Pearson, smallest, blocks, (threads, budget)).unwrap().edges
+}
+
 #[test]
 fn a_sweep_is_the_same_for_any_number_of_threads() {
     let budget = Budget::new(MEMORY);
@@ -177,12 +188,11 @@ fn a_sweep_is_the_same_for_any_number_of_threads() {
             counts_scores: true,
         };
         let first = sweep(&expression, &params, 1, &budget).unwrap();
-        let kept = edges(&expression, params.measure, 0.9, 1, &budget).unwrap().edges;
-        assert_eq!(kept.len() as u64, first.cutoffs[17].edges);
+        let strong = all_edges(&expression, 0.9, 1, &budget);
+        assert_eq!(strong.len() as u64, first.cutoffs[17].edges);
         for threads in [2, 5] {
             assert_eq!(sweep(&expression, &params, threads, &budget).unwrap(), first);
-            let again = edges(&expression, params.measure, 0.9, threads, &budget).unwrap();
-            assert_eq!(again.edges, kept);
+            assert_eq!(all_edges(&expression, 0.9, threads, &budget), strong);
         }
         assert_eq!(budget.free_bytes(), MEMORY);
     }
@@ -196,9 +206,9 @@ fn random_matrices_are_those_of_the_reference() {
     let expression = Expression::new(&values, samples).unwrap();
     let rows: Vec<&[f64]> = values.chunks(samples).collect();
     let r = reference::correlations(&rows, Measure::Pearson);
-    let all = edges(&expression, Measure::Pearson, 0.6, 2, &budget).unwrap();
+    let all = all_edges(&expression, 0.6, 2, &budget);
     let params = RandomMatrixParams { start: 0.95, step: 0.05, ..RandomMatrixParams::default() };
-    let network = ScoredNetwork { genes: count, edges: &all.edges, smallest: 0.6 };
+    let network = ScoredNetwork { genes: count, edges: &all, smallest: 0.6 };
     let search = |params: &RandomMatrixParams, threads: usize| {
         random_matrix(&network, params, (threads, &budget), |_| Ok(())).unwrap()
     };

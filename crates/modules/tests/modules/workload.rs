@@ -23,8 +23,13 @@ const MODULES: Workload = Workload {
     lead: |_, _| Err(Error::defect("modules", "has no rounds")),
     work: |_, _| Err(Error::defect("modules", "has no rounds")),
 };
-const THRESHOLD: Workload =
-    Workload { name: "threshold", run: threshold::run, verify: threshold::verify, ..MODULES };
+const THRESHOLD: Workload = Workload {
+    name: "threshold",
+    run: threshold::run,
+    verify: threshold::verify,
+    lead: threshold::rounds::lead,
+    work: threshold::rounds::work,
+};
 
 /// Folder with a matrix, and requests on it.
 struct Place {

@@ -96,28 +96,28 @@ fn pairs_at<'b, T: StoredNumber>(
     Ok(triangle)
 }
 
-/// Calls `visit(state, block)` for the sums of the products of rows of each block once, on threads
-/// with a state each; returns the states.
+/// Calls `visit(state, block)` for the sums of the products of rows of each of `numbers` blocks of
+/// [`grid`] once, on threads with a state each; returns the states.
 ///
 /// # Errors
 /// `Input` when the budget has too little left, or an error of `visit`.
 pub fn visit<W: Send>(
     source: &impl MatrixRows,
-    threads: usize,
-    budget: &Budget,
+    numbers: Range<usize>,
+    (threads, budget): (usize, &Budget),
     make_state: impl Fn() -> W + Sync,
     visit: impl Fn(&mut W, &ProductBlock) -> Result<()> + Sync,
 ) -> Result<Vec<W>> {
     let level = Instructions::best();
     let count = source.count();
-    let blocks = grid(count);
+    let blocks = &grid(count)[numbers];
     let threads = threads.clamp(1, blocks.len().max(1));
     let buffers = (threads * Worker::size_bytes(count.min(BLOCK), source.depth())) as u64;
     let _lease = budget.take(buffers, "the blocks of a product")?;
     let work = |(worker, state): &mut (Worker, W), task: usize| {
         let GridBlock { side, rows, columns } = blocks[task].clone();
         worker.multiply(level, source, rows.clone(), columns.clone());
-        visit(state, &ProductBlock { task, side, rows, columns, tiles: &worker.tiles })
+        visit(state, &ProductBlock { side, rows, columns, tiles: &worker.tiles })
     };
     let make_worker = || (Worker::default(), make_state());
     let workers = parallel::run(threads, blocks.len(), make_worker, work, |_| {})?;
@@ -173,8 +173,6 @@ fn sides(count: usize) -> Vec<Range<usize>> {
 
 /// Sums of the products of rows of a block.
 pub struct ProductBlock<'a> {
-    /// Number of the block among all.
-    pub task: usize,
     /// Number of the block among those of rows, and among those of columns.
     pub side: (usize, usize),
     /// Rows of the block.

@@ -1,7 +1,9 @@
 //! Connected components of networks at ascending cut-offs.
 
+use serde::{Deserialize, Serialize};
+
 /// Forest of the genes of a network; a root is the smallest gene of its tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneForest {
     parents: Vec<u32>,
     trees: usize,
@@ -62,7 +64,7 @@ impl GeneForest {
 }
 
 /// Forests of the networks at all cut-offs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Forests(pub Vec<GeneForest>);
 
 impl Forests {

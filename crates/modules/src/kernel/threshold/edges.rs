@@ -1,18 +1,23 @@
 //! Pairs of genes whose correlation is large enough.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use cuesta_core::Result;
 use cuesta_core::budget::{Budget, Lease};
 use cuesta_runtime::parallel::lock;
+use serde::{Deserialize, Serialize};
 
 use crate::kernel::correlate::Correlator;
 use crate::kernel::expression::Expression;
-use crate::kernel::product::{self, block_counts};
+use crate::kernel::product;
 use crate::params::Measure;
 
+const PURPOSE: &str = "the edges of the network";
+
 /// Edge of a network.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneLink {
     /// Smaller gene, from 0.
     pub first: u32,
@@ -30,7 +35,20 @@ pub struct Edges<'b> {
     _leases: Vec<Lease<'b>>,
 }
 
-/// Computes the pairs with |r| >= `smallest`, on threads.
+impl<'b> Edges<'b> {
+    /// Joins the edges of blocks, in their order.
+    ///
+    /// # Errors
+    /// `Input` when the budget has too little left.
+    pub fn joined(parts: Vec<Vec<GeneLink>>, budget: &'b Budget) -> Result<Self> {
+        let count: usize = parts.iter().map(Vec::len).sum();
+        // Twice: the parts are there until they are joined.
+        let lease = budget.take((2 * size_of::<GeneLink>() * count) as u64, PURPOSE)?;
+        Ok(Self { edges: parts.concat(), _leases: vec![lease] })
+    }
+}
+
+/// Computes the pairs with |r| >= `smallest` of some blocks of [`product::grid`], on threads.
 ///
 /// The result is the same for any number of threads.
 ///
@@ -40,13 +58,12 @@ pub fn edges<'b>(
     expression: &Expression,
     measure: Measure,
     smallest: f64,
-    threads: usize,
-    budget: &'b Budget,
+    numbers: Range<usize>,
+    (threads, budget): (usize, &'b Budget),
 ) -> Result<Edges<'b>> {
     let correlator = Correlator::new(expression, measure, budget)?;
-    let slots: Vec<Mutex<(Vec<GeneLink>, Option<Lease<'b>>)>> =
-        (0..block_counts(expression.genes()).1).map(|_| Mutex::default()).collect();
-    product::visit(correlator.units(), threads, budget, Vec::new, |row, block| {
+    let slots: Mutex<BTreeMap<(usize, usize), (Vec<GeneLink>, Lease<'b>)>> = Mutex::default();
+    product::visit(correlator.units(), numbers, (threads, budget), Vec::new, |row, block| {
         let mut edges = Vec::new();
         for i in block.rows.clone() {
             let first = block.row(i, row);
@@ -60,16 +77,15 @@ pub fn edges<'b>(
         }
         // Twice: the edges are put together afterwards.
         let size_bytes = 2 * size_of::<GeneLink>() * edges.len();
-        let lease = budget.take(size_bytes as u64, "the edges of the network")?;
+        let lease = budget.take(size_bytes as u64, PURPOSE)?;
         edges.shrink_to_fit();
-        *lock(&slots[block.task]) = (edges, Some(lease));
+        lock(&slots).insert(block.side, (edges, lease));
         Ok(())
     })?;
     let (mut edges, mut leases) = (Vec::new(), Vec::new());
-    for slot in &slots {
-        let (of_block, lease) = std::mem::take(&mut *lock(slot));
+    for (of_block, lease) in std::mem::take(&mut *lock(&slots)).into_values() {
         edges.extend(of_block);
-        leases.extend(lease);
+        leases.push(lease);
     }
     Ok(Edges { edges, _leases: leases })
 }

@@ -2,12 +2,15 @@
 //!
 //! No pair is stored. Cost: N^2 S operations for the correlations and N^2 / 2 for each power.
 
+use std::ops::Range;
+
 use cuesta_core::budget::Budget;
 use cuesta_core::score_counts::ScoreCounts;
 use cuesta_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 use super::components::Forests;
-use crate::kernel::connectivity::{ConnectivitySums, GeneSums, PowerGrid};
+use crate::kernel::connectivity::{ConnectivitySums, GeneSums, PowerGrid, SumsOfBlocks};
 use crate::kernel::correlate::Correlator;
 use crate::kernel::expression::Expression;
 use crate::kernel::power::{BINS, ConnectivityFacts, PowerRow};
@@ -139,6 +142,64 @@ pub fn observed_sweep<O: SweepObserver>(
     observer: &O,
 ) -> Result<(Sweep, Vec<O::State>)> {
     params.check()?;
+    let numbers = 0..block_counts(expression.genes()).1;
+    let (part, observed) = observed_part(expression, params, numbers, (threads, budget), observer)?;
+    Ok((part.finished(params), observed))
+}
+
+/// Counts and sums of some blocks of the correlations, which others add to.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SweepPart {
+    counts: PairCounts,
+    sums: SumsOfBlocks,
+}
+
+impl SweepPart {
+    /// Adds those of other blocks.
+    pub fn merge(&mut self, other: Self) {
+        self.counts.merge(&other.counts);
+        self.sums.extend(other.sums);
+    }
+
+    /// Returns the networks of a grid from the parts of all blocks.
+    pub fn finished(self, params: &SweepParams) -> Sweep {
+        let Self { mut counts, sums: of_blocks } = self;
+        let mut sums = GeneSums::new(block_counts(counts.genes()).0, params.powers.len());
+        sums.take(of_blocks);
+        let connectivities = sums.connectivities();
+        let rows = params.powers.iter().zip(&connectivities);
+        Sweep {
+            powers: rows.map(|(&power, degrees)| PowerRow::new(power, degrees)).collect(),
+            pairs: counts.pairs,
+            cutoffs: counts.cutoff_rows(&params.cutoffs),
+            scores: counts.scores,
+            connectivities,
+        }
+    }
+}
+
+/// Counts and sums the correlations of the blocks `numbers` of [`product::grid`], on threads.
+///
+/// The sum of all parts is the same however the blocks are divided.
+///
+/// # Errors
+/// `Input` when the budget has too little left.
+pub fn part(
+    expression: &Expression,
+    params: &SweepParams,
+    numbers: Range<usize>,
+    resources: (usize, &Budget),
+) -> Result<SweepPart> {
+    Ok(observed_part(expression, params, numbers, resources, &BlindSweep)?.0)
+}
+
+fn observed_part<O: SweepObserver>(
+    expression: &Expression,
+    params: &SweepParams,
+    numbers: Range<usize>,
+    (threads, budget): (usize, &Budget),
+    observer: &O,
+) -> Result<(SweepPart, Vec<O::State>)> {
     let correlator = Correlator::new(expression, params.measure, budget)?;
     let (sides, _) = block_counts(expression.genes());
     let (genes, levels) = (expression.genes(), params.cutoffs.len() + 1);
@@ -149,28 +210,20 @@ pub fn observed_sweep<O: SweepObserver>(
     let sums = GeneSums::new(sides, params.powers.len());
     let context = Context { params, correlator: &correlator, levels: Levels::new(&params.cutoffs) };
     let make_state = || (State::new(expression, params), observer.state());
+    let resources = (threads, budget);
     let states =
-        product::visit(correlator.units(), threads, budget, make_state, |state, block| {
+        product::visit(correlator.units(), numbers, resources, make_state, |state, block| {
             context.add(state, block, observer);
             sums.add(block.side, &state.0.sums);
             Ok(())
         })?;
-    let mut state = State::new(expression, params);
+    let mut counts = State::new(expression, params).counts;
     let mut observed = Vec::with_capacity(states.len());
-    for (counts, of_observer) in states {
-        state.merge(&counts);
+    for (state, of_observer) in states {
+        counts.merge(&state.counts);
         observed.push(of_observer);
     }
-    let connectivities = sums.connectivities();
-    let rows = params.powers.iter().zip(&connectivities);
-    let sweep = Sweep {
-        powers: rows.map(|(&power, degrees)| PowerRow::new(power, degrees)).collect(),
-        pairs: state.pairs,
-        cutoffs: state.cutoff_rows(&params.cutoffs, genes),
-        scores: state.scores,
-        connectivities,
-    };
-    Ok((sweep, observed))
+    Ok((SweepPart { counts, sums: sums.into_blocks() }, observed))
 }
 
 /// Number of cut-offs that a value reaches.
@@ -206,15 +259,11 @@ struct Context<'a> {
     levels: Levels,
 }
 
-/// Counts of a thread; whole numbers, so their order is no part of the result.
+/// State of a thread.
 struct State {
     row: Vec<f64>,
     sums: ConnectivitySums,
-    pairs: u64,
-    /// By gene, pairs that reach each number of cut-offs.
-    counts: Vec<u32>,
-    forests: Forests,
-    scores: Option<ScoreCounts>,
+    counts: PairCounts,
     samples: usize,
     is_complete: bool,
 }
@@ -227,21 +276,39 @@ impl State {
         let samples = expression.samples();
         let steps = SCORES_MAX / if is_complete { 1 } else { samples.max(1) };
         let steps = steps.clamp(1000, 1_000_000);
-        Self {
-            row: Vec::new(),
-            sums: ConnectivitySums::default(),
+        let counts = PairCounts {
             pairs: 0,
-            counts: vec![0; genes * (cutoffs + 1)],
+            levels: cutoffs + 1,
+            by_gene: vec![0; genes * (cutoffs + 1)],
             forests: Forests::new(genes, cutoffs),
             scores: params.counts_scores.then(|| ScoreCounts::new(steps)),
-            samples,
-            is_complete,
-        }
+        };
+        let (row, sums) = (Vec::new(), ConnectivitySums::default());
+        Self { row, sums, counts, samples, is_complete }
+    }
+}
+
+/// Counts of pairs; whole numbers, so their order is no part of the result.
+#[derive(Debug, Serialize, Deserialize)]
+struct PairCounts {
+    pairs: u64,
+    levels: usize,
+    /// By gene, pairs that reach each number of cut-offs.
+    by_gene: Vec<u32>,
+    forests: Forests,
+    /// Not sent: no run in rounds asks for them.
+    #[serde(skip)]
+    scores: Option<ScoreCounts>,
+}
+
+impl PairCounts {
+    fn genes(&self) -> usize {
+        self.by_gene.len() / self.levels
     }
 
     fn merge(&mut self, other: &Self) {
         self.pairs += other.pairs;
-        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
+        self.by_gene.iter_mut().zip(&other.by_gene).for_each(|(sum, count)| *sum += count);
         let forests = self.forests.0.iter_mut().zip(&other.forests.0);
         forests.for_each(|(forest, other)| forest.merge(other));
         if let (Some(scores), Some(other)) = (&mut self.scores, &other.scores) {
@@ -249,12 +316,11 @@ impl State {
         }
     }
 
-    fn cutoff_rows(&mut self, cutoffs: &[f64], genes: usize) -> Vec<CutoffRow> {
-        let levels = cutoffs.len() + 1;
-        let mut degrees = vec![0.0; genes];
+    fn cutoff_rows(&mut self, cutoffs: &[f64]) -> Vec<CutoffRow> {
+        let mut degrees = vec![0.0; self.genes()];
         let mut rows = Vec::new();
         for (level, &cutoff) in cutoffs.iter().enumerate().rev() {
-            for (degree, counts) in degrees.iter_mut().zip(self.counts.chunks(levels)) {
+            for (degree, counts) in degrees.iter_mut().zip(self.by_gene.chunks(self.levels)) {
                 *degree += f64::from(counts[level + 1]);
             }
             let edges = degrees.iter().sum::<f64>() / 2.0;
@@ -302,21 +368,21 @@ impl Context<'_> {
     }
 
     fn count(&self, state: &mut State, i: usize, first: usize, row: &[f64]) {
-        let levels = self.levels.cutoffs.len() + 1;
+        let (counts, levels) = (&mut state.counts, self.levels.cutoffs.len() + 1);
         for (j, value) in (first..).zip(row) {
             let size = value.abs();
             if size.is_nan() {
                 continue;
             }
-            state.pairs += 1;
+            counts.pairs += 1;
             let level = self.levels.of(size);
             if level > 0 {
-                state.counts[i * levels + level] += 1;
-                state.counts[j * levels + level] += 1;
-                state.forests.add(level, i as u32, j as u32);
+                counts.by_gene[i * levels + level] += 1;
+                counts.by_gene[j * levels + level] += 1;
+                counts.forests.add(level, i as u32, j as u32);
             }
         }
-        let Some(scores) = &mut state.scores else { return };
+        let Some(scores) = &mut counts.scores else { return };
         if state.is_complete {
             let mut counts = scores.of_samples(state.samples);
             row.iter().filter(|r| !r.is_nan()).for_each(|r| counts.add(r.abs()));
