@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn mates_of_unknown_bases_alone_are_no_copies() {
+    fn files_of_unknown_bases_alone_are_no_copies() {
         let folder = tempfile::tempdir().unwrap();
         let paths = ["1", "2"].map(|name| folder.path().join(name));
         for (bases, is_accepted) in [("NNNNNNN", true), ("NNNANNN", false)] {
