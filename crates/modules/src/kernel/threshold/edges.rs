@@ -14,6 +14,9 @@ use crate::kernel::expression::Expression;
 use crate::kernel::product;
 use crate::params::Measure;
 
+/// Edges by the numbers of their block among those of rows and of columns.
+type EdgesOfBlocks<'b> = BTreeMap<(usize, usize), (Vec<GeneLink>, Lease<'b>)>;
+
 const PURPOSE: &str = "the edges of the network";
 
 /// Edge of a network.
@@ -62,7 +65,7 @@ pub fn edges<'b>(
     (threads, budget): (usize, &'b Budget),
 ) -> Result<Edges<'b>> {
     let correlator = Correlator::new(expression, measure, budget)?;
-    let slots: Mutex<BTreeMap<(usize, usize), (Vec<GeneLink>, Lease<'b>)>> = Mutex::default();
+    let slots: Mutex<EdgesOfBlocks<'b>> = Mutex::default();
     product::visit(correlator.units(), numbers, (threads, budget), Vec::new, |row, block| {
         let mut edges = Vec::new();
         for i in block.rows.clone() {
