@@ -110,9 +110,9 @@ pub fn open(share: &Share, pairing: Pairing) -> Result<Reads> {
 pub fn open_pairs(files: &[(Share, u64)], pairs: u64, pairing: Pairing) -> Result<Reads> {
     let count = pairs * pairing.reads_per_file() as u64;
     let text = |(share, skipped): &(Share, u64)| {
-        let ReadText { text, first, first_name } = text_of(share)?;
+        let ReadText { text, first, first_name, is_in_colours } = text_of(share)?;
         let text = Box::new(RecordRange::new(text, first, (*skipped, count)));
-        Ok(ReadText { text, first, first_name })
+        Ok(ReadText { text, first, first_name, is_in_colours })
     };
     let texts = files.iter().map(text).collect::<Result<_>>()?;
     let paths = files.iter().map(|(share, _)| share.path.clone()).collect();
@@ -137,7 +137,7 @@ fn text_of(share: &Share) -> Result<ReadText> {
     (&mut text).take(1).read_to_end(&mut start).map_err(failed)?;
     let first = start.first().copied();
     let text = Box::new(io::Cursor::new(start).chain(text).chain(after));
-    Ok(ReadText { text, first, first_name: Vec::new() })
+    Ok(ReadText { text, first, first_name: Vec::new(), is_in_colours: false })
 }
 
 /// Text, and the first byte of the records of its file, which determines the format.
