@@ -62,7 +62,7 @@ fn is_in_colours(start: &[u8]) -> bool {
 }
 
 /// Text without blank lines at its end, however many: parsers read a few, and not more.
-struct TrimmedEnd<R> {
+pub(super) struct TrimmedEnd<R> {
     text: R,
     /// Line ends that were read, and are only passed on if text follows.
     held: Vec<u8>,
@@ -73,7 +73,8 @@ struct TrimmedEnd<R> {
 }
 
 impl<R: Read> TrimmedEnd<R> {
-    fn new(text: R) -> Self {
+    /// The same text, without more blank lines at its end than parsers read.
+    pub(super) fn new(text: R) -> Self {
         Self { text, held: Vec::new(), ready: Vec::new(), position: 0, is_ended: false }
     }
 
