@@ -190,7 +190,7 @@ def test_the_remedy_of_a_page_keeps_all_pages(
     line = refusal(old, capsys, tmp_path)
     start, end = line.index("with tifffile."), line.index(".pages]") + len(".pages]")
     command = line[start:end].replace("old.tif", str(old)).replace("new.tif", str(new))
-    exec(command, {"tifffile": tifffile, "numpy": np})  # noqa: S102
+    exec(command, {"tifffile": tifffile, "numpy": np})
     assert len(rows_of(new, tmp_path / "out")) == 3
     with tifffile.TiffFile(new) as file:
         assert [str(part.dtype) for part in file.pages] == ["uint8", "uint16", "uint8", "uint8"]
