@@ -155,7 +155,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "grey with alpha": (
         np.zeros((8, 8, 2), dtype="uint8"),
         {"photometric": "minisblack", "planarconfig": "contig", "extrasamples": ["unassalpha"]},
-        "(8 bits, 2 samples a pixel); save it as grey or RGB",
+        "(8 bits, 2 samples a pixel) pixels; save it as grey or RGB",
     ),
 }
 

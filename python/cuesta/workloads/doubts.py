@@ -55,10 +55,8 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield f"0 pairs: none of {counts.get('rows_read', 0):,} passes the filter"
         case "join":
             yield from differential.sentences(trial, counts)
-        case "degrees" | "communities" if counts.get("edges") == 0:
-            yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
-        case "degrees" if trial.names and counts.get("genes") == _with_edges(counts) + 1:
-            yield from _of_names(answer)
+        case "degrees" | "communities":
+            yield from _of_degrees(trial, answer, counts)
         case "sort" if counts.get("records") == 0:
             yield "0 records: the input is empty"
         case "kmeans":
@@ -135,8 +133,15 @@ def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> It
         )
 
 
-def _with_edges(counts: Mapping[str, int]) -> int:
-    return counts.get("genes_with_edges", 0)
+def _of_degrees(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
+    if counts.get("edges") == 0:
+        yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
+    elif (
+        trial.workload == "degrees"
+        and trial.names
+        and counts.get("genes") == counts.get("genes_with_edges", 0) + 1
+    ):
+        yield from _of_names(answer)
 
 
 def _of_names(answer: Path) -> Iterator[str]:
