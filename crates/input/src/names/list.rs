@@ -191,10 +191,9 @@ fn is_header(text: &[u8], next: Option<&[u8]>) -> bool {
     let delimiter = [b'\t', b',', b';'].into_iter().find(|byte| text.contains(byte));
     let words = fields::fields(text, delimiter.unwrap_or(b','));
     let is_word = |field: &&[u8]| {
-        let word = String::from_utf8_lossy(fields::bare(field)).to_lowercase();
-        word.is_empty() && words.len() > 1 || HEADERS.contains(&word.as_str())
+        HEADERS.contains(&String::from_utf8_lossy(fields::bare(field)).to_lowercase().as_str())
     };
-    if words.iter().all(is_word) {
+    if words.iter().any(is_word) || words.len() > 1 && fields::is_blank(words[0]) {
         return true;
     }
     // R's label of a vector, and pandas' of a series.

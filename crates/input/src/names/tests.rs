@@ -76,7 +76,15 @@ fn lists_of_pandas_and_r_are_read_without_what_is_around_the_names() {
     ] {
         assert_eq!(names(text.as_bytes()), ["A", "B", "C"], "{text:?}");
     }
-    for text in ["\"x\"\n\"A\"\n\"B\"\n", "0\nA\nB\n", "x\nTP53\n", "gene_id,symbol\na,b\n"] {
+    for text in [
+        "\"x\"\n\"A\"\n\"B\"\n",
+        "0\nA\nB\n",
+        "x\nTP53\n",
+        "gene_id,symbol\na,b\n",
+        "gene;entrez\nA;7157\n",
+        "gene,about\na,b\n",
+        ",about\na,b\n",
+    ] {
         let text = message(text.as_bytes());
         assert!(text.contains("line 1 of") && text.contains("a header, or the name"), "{text}");
     }
