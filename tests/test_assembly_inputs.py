@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import threading
 from collections.abc import Callable
 from itertools import chain
@@ -54,6 +55,10 @@ WRAPPERS: dict[str, Callable[[bytes], bytes]] = {
     "byte order mark": lambda text: b"\xef\xbb\xbf" + text,
     "gzip, byte order mark": lambda text: gzip.compress(b"\xef\xbb\xbf" + text),
     "blank lines before": lambda text: b"\n\r\n" + text,
+    "blank lines after": lambda text: text + b"\n" * 7,
+    "FASTA, blank lines after": lambda text: (
+        re.sub(rb"@(.*)\n(.*)\n\+\n.*\n", rb">\1\n\2\n", text) + b"\r\n" * 5
+    ),
     "CR LF": lambda text: text.replace(b"\n", b"\r\n"),
 }
 
@@ -120,6 +125,11 @@ def test_what_is_not_read_is_named(
         text + b"\n" + text: "a record begins with neither @ nor >; blank lines",
         text + b"@r\nACGT\n+\nIII \n": "the byte 0x20 in its last line is no quality",
         text + b"@r\nACGT\n+\nII\xffI\n": "the byte 0xff in its last line is no quality",
+        text + b"@r\nACGT \n+\nIIII\n": "a blank follows the bases: take out blanks at the ends",
+        b"@r\nT0123\n+\nIIII\n": "SOLiD's colour space",
+        b">r\nT0123.2\n" * 9: "SOLiD's colour space",
+        bz2.compress(text) + b"more": f"other bytes from byte {len(bz2.compress(text))} on",
+        lzma.compress(text) + b"more": f"other bytes from byte {len(lzma.compress(text))} on",
         text + b"@r\nAC\nGT\n+\nIIII\n": "join them with `seqtk seq -l 0 FILE`",
     }.items():
         path.write_bytes(content)
@@ -180,6 +190,30 @@ def test_pairs_out_of_step_are_refused_at_the_first(
     differs = f'its name differs from that of its mate in {second} ("r101", "r100")'
     assert f"{first}, record 101: {differs}" in line
     assert call(["run", "assemble", *words, "--unchecked-mates"]) == 0
+
+
+def test_an_orphan_among_interleaved_reads_is_refused_with_a_way_to_pair_them(
+    mate_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line advised options that refused the same file again. It names a program that pairs
+    reads, and the options that take what it writes.
+    """
+    both = zip(*(path.read_text().splitlines() for path in mate_files), strict=True)
+    lines = [list(pair) for pair in both]
+    records = [
+        "\n".join(line[side] for line in lines[start : start + 4]) + "\n"
+        for start in range(0, len(lines), 4)
+        for side in (0, 1)
+    ]
+    path, singles = tmp_path / "both.fq", tmp_path / "singles.fq"
+    path.write_text("".join(records[:5] + records[6:]))
+    line = refusal(capsys, str(path), "--interleaved", *K, "-o", str(tmp_path / "a"))
+    assert "records 5 and 6" in line
+    assert "repair.sh in=FILE out=pairs.fq outs=singles.fq" in line
+    path.write_text("".join(records[:4] + records[6:]))
+    singles.write_text(records[4])
+    words = [str(path), "--interleaved", "-s", str(singles), *K, "-o", str(tmp_path / "a")]
+    assert call(["run", "assemble", *words]) == 0
 
 
 def test_single_reads_and_lists_go_with_pairs(

@@ -30,6 +30,26 @@ def test_a_long_stage_reports_progress_each_ten_seconds(
     ]
 
 
+def test_a_note_with_the_name_of_a_file_is_one_line_without_colours(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file called by a line break and a colour wrote a line of its own, in red. Notes and
+    stages have question marks there, on terminals too.
+    """
+    name = "\x1b[31mred\nwarning: x.tsv"
+    for is_terminal in (False, True):
+        console = Console(stderr=True)
+        monkeypatch.setattr(Console, "is_terminal", is_terminal)
+        observer = make_observer(console)
+        observer.note(f"{name}: 2 genes")
+        observer.stage(f"reading {name}")
+        observer.close()
+        text = capsys.readouterr().err
+        assert "?red?warning: x.tsv: 2 genes" in text
+        assert "\x1b[31m" not in text
+        assert "\nwarning" not in text
+
+
 def test_no_percentage_is_printed_for_an_unknown_total(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -249,7 +249,7 @@ def test_bad_input_is_reported_in_a_single_line(
         ([str(cut_file)], "cut.tif is cut short; obtain it again"),
         ([paged("signed.tif", noise.astype(np.int16))], "numbers of 16 bits (Int)"),
         ([paged("index.tif", noise, photometric="palette", colormap=palette)], "page 0 of "),
-        ([paged("ink.tif", np.zeros((4, 5, 4), np.uint8), photometric="separated")], "CMYK(8)"),
+        ([paged("ink.tif", np.zeros((4, 5, 4), np.uint8), photometric="separated")], "CMYK (8"),
         ([str(DATA / "coins.png")], "is a PNG file; save it as TIFF or .npy"),
         ([str(tmp_path / "empty")], "holds no image; give .tif, .tiff or .npy"),
         ([good, "--threshold", "bright"], "--threshold is"),

@@ -152,6 +152,11 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
         "grey or RGB",
     ),
     "cmyk": (np.zeros((8, 8, 4), dtype="uint8"), {"photometric": "separated"}, "grey or RGB"),
+    "grey with alpha": (
+        np.zeros((8, 8, 2), dtype="uint8"),
+        {"photometric": "minisblack", "planarconfig": "contig", "extrasamples": ["unassalpha"]},
+        "(8 bits, 2 samples a pixel) pixels; save it as grey or RGB",
+    ),
 }
 
 
@@ -166,6 +171,42 @@ def test_what_has_two_meanings_or_another_type_is_refused(
     line = refusal(path, capsys, tmp_path)
     assert expected in line
     assert f"page 0 of {path}" in line
+
+
+@pytest.mark.parametrize(
+    ("page", "options"),
+    [(squares(1), {"photometric": "miniswhite"}), (squares(1) > THRESHOLD, {})],
+)
+def test_the_remedy_of_a_page_keeps_all_pages(
+    page: Any, options: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The remedy saved the first series alone: of two images one was lost. It keeps all pages."""
+    old, new = tmp_path / "old.tif", tmp_path / "new.tif"
+    with tifffile.TiffWriter(old) as file:
+        file.write(squares(4)[::2, ::2], subfiletype=1, photometric="minisblack")
+        file.write(squares(3, "uint16"), photometric="minisblack")
+        file.write(page, **options)
+        file.write(np.stack([squares(2)] * 3, axis=2), photometric="rgb")
+    line = refusal(old, capsys, tmp_path)
+    start, end = line.index("with tifffile."), line.index(".pages]") + len(".pages]")
+    command = line[start:end].replace("old.tif", str(old)).replace("new.tif", str(new))
+    exec(command, {"tifffile": tifffile, "numpy": np})
+    assert len(rows_of(new, tmp_path / "out")) == 3
+    with tifffile.TiffFile(new) as file:
+        assert [str(part.dtype) for part in file.pages] == ["uint8", "uint16", "uint8", "uint8"]
+
+
+@pytest.mark.parametrize(("shape", "images"), [((60, 60, 1), 1), ((2, 30, 60, 1), 2)])
+def test_grey_arrays_with_a_last_size_of_1_are_images(
+    shape: tuple[int, ...], images: int, tmp_path: Path
+) -> None:
+    """Rows of Keras' grey image were images of one column. Now its last size is the colour."""
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(3600, dtype="uint16").reshape(shape))
+    rows = rows_of(path, tmp_path / "out")
+    assert [(row["height"], row["width"]) for row in rows] == [
+        (str(shape[-3]), str(shape[-2]))
+    ] * images
 
 
 def twelve_bits(path: Path) -> None:

@@ -312,3 +312,20 @@ def test_a_study_takes_names(pairs: Path, tmp_path: Path, capsys: Any) -> None:
     assert json.loads(first)["parameters"]["genes"] == GENES
     assert call(["study", "run", str(file), "-o", str(place)]) == 0
     assert record_file.read_text() == first, "it ran again"
+
+
+def test_a_header_that_may_be_among_the_names_has_a_remark(tmp_path: Path) -> None:
+    """A header that no reader knows moved all names by one in silence. A remark names it, where
+    the list has one name more than the pairs have genes.
+    """
+    mask = "1" * 30
+    lines = [f"{a}\t{b}\t1\t1\t30\t0\t0\t0\t0\t0.9\t{mask}" for a, b in ((2, 1), (3, 1), (3, 2))]
+    pairs, names = tmp_path / "pairs.txt", tmp_path / "names.txt"
+    pairs.write_text("\n".join(lines) + "\n")
+    for text, count in (("Hugo_Symbol\nA\nB\nC\n", 1), ("A\nB\nC\n", 0), ("A\nB\nC\nD\nE\n", 0)):
+        names.write_text(text)
+        answer = cuesta.run(
+            "degrees", pairs, genes=str(names), output=tmp_path / "a", overwrite=True
+        )
+        remarks = json.dumps(answer.record["preview"])
+        assert remarks.count("if the first name, Hugo_Symbol, is the header") == count

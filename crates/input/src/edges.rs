@@ -5,6 +5,7 @@
 //! there in both directions, or in two lists, counts once; one that has two scores is refused.
 
 mod form;
+mod headers;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -67,7 +68,10 @@ pub fn recognise(path: &Path) -> Result<Option<EdgesForm>> {
     while head.len() < form::LINES_MAX
         && let Some((number, text)) = lines.next()?
     {
-        head.push((number, text.to_vec()));
+        // The reader of rows refuses such a line.
+        if !text.starts_with(b"#") {
+            head.push((number, text.to_vec()));
+        }
     }
     let head: Vec<TableLine> =
         head.iter().map(|(number, text)| TableLine { number: *number, text }).collect();
@@ -245,6 +249,7 @@ fn each_row(
         }
         let row = fields::fields(text, form.delimiter);
         let checked = match row.len() == form.width {
+            _ if text.starts_with(b"#") => Err(form::hidden(&text[1..])),
             true => take(number, &row),
             false if memchr::memchr(0, text).is_some() => Err(ZERO_BYTES.to_owned()),
             false => Err(fit::unequal(row.len(), form.width, form.delimiter)),
@@ -258,7 +263,7 @@ fn at_line(path: &Path, number: usize, what: &str) -> Error {
     Error::input(OPERATION, format!("line {number} of {} {what}", path.display()))
 }
 
-/// Lines that are neither empty nor comments.
+/// Lines that are neither empty nor comments above all others.
 struct Lines<'a> {
     path: &'a Path,
     reader: TextWithStart,
@@ -313,7 +318,7 @@ impl<'a> Lines<'a> {
             }
             match self.text.strip_prefix(b"#") {
                 Some(text) if !self.has_begun => self.comment = Some((self.number, text.to_vec())),
-                None if !self.text.is_empty() => break,
+                _ if !self.text.is_empty() => break,
                 _ => {}
             }
         }
@@ -480,10 +485,66 @@ mod tests {
         assert_eq!((counts.edges, counts.genes), (2, 3));
         assert!(made.contains("0.999000") && counts.layout.contains("(node1, node2, combined"));
         assert_eq!(kind_of_pairs(text.as_bytes()), Some("an edge list"));
-        let weights = "#from\tto\tweight\na\tb\t12\n# the end\nc\ta\t1\n";
+        let weights = "#from\tto\tweight\na\tb\t12\nc\ta\t1\n";
         assert_eq!(converted(weights, None).unwrap().0.edges, 2);
         let words = "# gene1 gene2 made\na\tb\t0.5\nc\ta\t0.25\n";
         assert!(converted(words, None).unwrap().0.layout.contains("without a header"));
+    }
+
+    /// An edge of a gene `#A` was left out as a comment.
+    #[test]
+    fn a_line_with_the_sign_of_comments_is_refused_below_the_first_row_or_as_an_edge() {
+        for (text, line) in [
+            ("B C .6\n#A B .5\nC #A .7\n", 2),
+            ("#A B .5\nB C .6\n", 1),
+            ("a\tb\t12\n# the end\nc\ta\t1\n", 2),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("e.txt");
+            std::fs::write(&path, text).unwrap();
+            let read = recognise(&path)
+                .and_then(|form| super::names(&path, &form.unwrap(), u64::MAX).map(|_| ()));
+            let error = read.unwrap_err().message();
+            assert!(error.contains(&format!("line {line} of")), "{error}");
+            assert!(error.ends_with("remove the line, or write the name in quotes"), "{error}");
+        }
+        let quoted = "# of today\n\"#A\" B .5\nB C .6\n";
+        assert_eq!(converted(quoted, None).unwrap().0.genes, 3);
+        let (counts, _) = converted("# 3 genes 7\nA B .5\nB C .6\n", None).unwrap();
+        assert_eq!(counts.edges, 2);
+    }
+
+    /// The header that pandas gives a stacked matrix, of a name, a name and a number, was an edge.
+    #[test]
+    fn headers_of_programs_are_no_edges() {
+        for header in [
+            "level_0,level_1,0",
+            "\"level_0\",\"level_1\",\"0\"",
+            ",,0",
+            "regulatoryGene,targetGene,weight",
+            "Var1,Var2,value",
+            "Var1,Var2,Freq",
+            "index,variable,value",
+            "row,column,cor",
+            "x,y,r",
+            "Regulator,Target,MI",
+            "item1,item2,correlation",
+        ] {
+            let text = format!("{header}\nA,B,0.95\nB,C,.9\n");
+            let (counts, _) = converted(&text, None).unwrap();
+            assert_eq!((counts.edges, counts.genes), (2, 3), "{header}");
+            assert_eq!(kind_of_pairs(text.as_bytes()), Some("an edge list"));
+        }
+        for (header, row) in [
+            (",level_0,level_1,0", "0,A,B,0.95"),
+            ("source,target,interaction,weight", "A,B,pp,0.95"),
+        ] {
+            let (counts, made) = converted(&format!("{header}\n{row}\n"), None).unwrap();
+            assert_eq!((counts.edges, counts.genes), (1, 2), "{header}");
+            assert!(made.contains("0.950000"));
+        }
+        assert_eq!(kind_of_pairs(b"x,y,value\n1,2,0.5\n3,4,0.6\n"), None);
+        assert_eq!(converted("x y 0.5\ny z 0.5\n", None).unwrap().0.edges, 2);
     }
 
     /// Clusters of a pair were repeated edges with other scores, and refused.

@@ -1,12 +1,14 @@
 //! Names of genes: the list that gives genes 1, 2, ... their names, from whichever file holds it.
 //!
 //! A file of names is one of five kinds, told apart by what is in it: a table `genes.tsv` (below
-//! the header `gene name`, tab-separated, genes 1 to N in order), a list (one name a line), an
-//! expression matrix (the names of its rows, see [`crate::matrix`]), an edge list (in the order of
-//! their names, see [`crate::edges`]) or a pair matrix that has names. Texts may be compressed
-//! as [`crate::unpack`] says, end their lines in CRLF and begin with a byte order mark. Two genes
-//! may have the same name.
+//! the header `gene name`, tab-separated, genes 1 to N in order), a list (one name a line, or its
+//! number and a name as pandas and R write; comments above and quotes are left out), an expression
+//! matrix (the names of its rows, see [`crate::matrix`]), an edge list (in the order of their
+//! names, see [`crate::edges`]) or a pair matrix that has names. Texts may be compressed as
+//! [`crate::unpack`] says, end their lines in CRLF and begin with a byte order mark. Two genes may
+//! have the same name.
 
+mod list;
 mod text;
 
 use std::fs::File;

@@ -20,6 +20,13 @@ const GROUPS: [&str; 5] = ["none", "nd", "ND", "missing", "Missing"];
 /// Bytes of memory for each byte of a table, as text and as fields.
 const BYTES_OF_A_BYTE: u64 = 8;
 
+/// Headers of a column that may just number the rows, in lower case.
+const INDEXES: [&str; 8] = ["", "unnamed: 0", "index", "x", "v1", "...1", "row", "level_0"];
+
+/// Headers of a column of the names of samples, in lower case.
+const SAMPLES: [&str; 7] =
+    ["sample", "samples", "sample_id", "sampleid", "sample_name", "sample id", "sample name"];
+
 /// Largest number of levels of a trait in words.
 const LEVELS_MAX: usize = 50;
 
@@ -40,6 +47,64 @@ struct Table {
     rows: Vec<Vec<String>>,
 }
 
+impl Table {
+    /// Takes out a first column that numbers the rows, as pandas and R write it, where another
+    /// column names the samples; that becomes the first.
+    ///
+    /// # Errors
+    /// `Input` where both may name the samples.
+    fn put_samples_first(&mut self, shown: &str, samples: &[String]) -> Result<()> {
+        let samples: HashSet<&str> = samples.iter().map(String::as_str).collect();
+        let label = |column: usize| self.header[column].to_lowercase();
+        let names_samples = |column: usize| SAMPLES.contains(&label(column).as_str());
+        let is_index = INDEXES.contains(&label(0).as_str());
+        if names_samples(0) || !self.counts_rows() {
+            return Ok(());
+        }
+        let others: Vec<usize> = (1..self.header.len())
+            .filter(|column| is_index || names_samples(*column))
+            .filter(|column| self.may_name(*column, &samples))
+            .collect();
+        let Some(&column) = others.iter().find(|column| names_samples(**column)).or(others.first())
+        else {
+            return Ok(());
+        };
+        let name = &self.header[column];
+        if self.rows.iter().any(|row| samples.contains(row[0].as_str())) {
+            let text = format!(
+                "{shown} has two columns that may name the samples: the first, which counts its \
+                 rows, and {name}; leave the first out, such as by index=False of pandas' to_csv \
+                 or row.names=FALSE of R's write.csv, or write sample above the first if it names \
+                 them"
+            );
+            return Err(Error::input(OPERATION, text));
+        }
+        if is_index {
+            for row in self.rows.iter_mut().chain([&mut self.header]) {
+                row.swap(0, column);
+                row.remove(column);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the first column has the numbers of the rows, from 0 or 1 on.
+    fn counts_rows(&self) -> bool {
+        let first = |row: &Vec<String>| row[0].parse::<usize>().ok();
+        let from = self.rows.first().and_then(first).filter(|from| *from < 2);
+        from.is_some_and(|from| {
+            self.rows.iter().zip(from..).all(|(row, number)| first(row) == Some(number))
+        })
+    }
+
+    /// Whether a column has names all different, at least half of them of samples.
+    fn may_name(&self, column: usize, samples: &HashSet<&str>) -> bool {
+        let names: HashSet<&str> = self.rows.iter().map(|row| row[column].as_str()).collect();
+        let matches = names.iter().filter(|name| samples.contains(**name)).count();
+        names.len() == self.rows.len() && matches > 0 && 2 * matches >= names.len()
+    }
+}
+
 /// Reads the traits of `samples`, by their names.
 ///
 /// # Errors
@@ -54,7 +119,8 @@ pub fn read(
     let shown = path.display().to_string();
     let bytes = text_of(path, budget)?;
     let _lease = budget.take(BYTES_OF_A_BYTE * bytes.len() as u64, "the traits")?;
-    let table = table(&shown, &bytes, params)?;
+    let mut table = table(&shown, &bytes, params)?;
+    table.put_samples_first(&shown, samples)?;
     let mut row_of_sample = HashMap::new();
     for (row, fields) in table.rows.iter().enumerate() {
         if row_of_sample.insert(fields[0].as_str(), row).is_some() {
@@ -175,6 +241,12 @@ fn strangers(shown: &str, table: &Table, samples: &[String]) -> String {
         "its columns are samples of the matrix; turn it, so that a row is a sample"
     } else if table.rows.iter().any(|row| is_mangled(&row[0]) || is_plain(&row[0])) {
         "R has put an X before the names of one of them; read both with check.names = FALSE"
+    } else if let Some(name) = column_of_samples(table, &names) {
+        return format!(
+            "{shown}: its column {name} names samples of the matrix, and its first column ({}, \
+             ...) does not; make {name} the first column",
+            first(&mut table.rows.iter().map(|row| &row[0])),
+        );
     } else {
         "name the samples in the first column as the matrix does"
     };
@@ -184,6 +256,12 @@ fn strangers(shown: &str, table: &Table, samples: &[String]) -> String {
         first(&mut table.rows.iter().map(|row| &row[0])),
         first(&mut samples.iter()),
     )
+}
+
+/// Returns the header of the first column that may name the samples.
+fn column_of_samples<'t>(table: &'t Table, samples: &HashSet<&str>) -> Option<&'t str> {
+    let column = (1..table.header.len()).find(|column| table.may_name(*column, samples))?;
+    Some(&table.header[column])
 }
 
 /// Adds a trait: its numbers, or a trait a level, without the first of two.
@@ -220,8 +298,16 @@ fn add(traits: &mut Traits, name: &str, texts: &[Option<&str>], has_commas: bool
 
 fn table(shown: &str, bytes: &[u8], params: &MatrixParams) -> Result<Table> {
     let refuse = |text: String| Err(Error::input(OPERATION, format!("{shown} {text}")));
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return refuse("is not UTF-8 text; give a table as TSV or CSV".to_owned());
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let before = &bytes[..error.valid_up_to()];
+            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            return refuse(format!(
+                "has text on line {line} that is not UTF-8; convert the file with iconv -f latin1 \
+                 -t utf-8"
+            ));
+        }
     };
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -319,6 +405,48 @@ mod tests {
             let error = read(bytes).unwrap_err().message();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    /// The index of pandas was taken for the names of samples that are numbers, and the names for a
+    /// trait: correlations with the traits of other samples. It is left out, or refused.
+    #[test]
+    fn a_column_that_numbers_the_rows_does_not_name_the_samples() {
+        for index in ["", "Unnamed: 0", "index", "\"\""] {
+            let text = format!("{index},sample,age\n0,c,28\n1,a,26\n2,b,33\n");
+            let read = traits(&text).unwrap();
+            assert_eq!(read.names, ["age"], "{index}");
+            assert_eq!(read.values[0][..3], [26.0, 33.0, 28.0]);
+        }
+        let numbered = |text: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("t.csv");
+            std::fs::write(&path, text).unwrap();
+            let samples = ["0", "1", "2", "3"].map(str::to_owned);
+            read(&path, &samples, &MatrixParams::default(), &Budget::new(1 << 20))
+        };
+        for index in ["", "Unnamed: 0", "n"] {
+            let text = format!("{index},sample,age\n0,3,28\n1,0,26\n2,1,33\n");
+            let error = numbered(&text).unwrap_err().message();
+            assert!(error.contains("two columns that may name the samples: the first"), "{error}");
+            assert!(error.contains("and sample; leave the first out, such as"), "{error}");
+        }
+        assert_eq!(numbered("sample,rank\n0,3\n1,0\n2,1\n").unwrap().values[0][0], 3.0);
+        assert_eq!(numbered(",age\n0,30\n1,20\n2,30\n").unwrap().values[0][2], 30.0);
+        assert_eq!(numbered("sample,age\n3,30\n1,20\n").unwrap().values[0][3], 30.0);
+        let error = traits("gsm,sample,age\nGSM1,b,1\nGSM2,a,2\n").unwrap_err().message();
+        assert!(error.contains("its column sample names samples of the matrix"), "{error}");
+        assert!(error.ends_with("make sample the first column"), "{error}");
+    }
+
+    #[test]
+    fn a_table_in_latin_1_is_refused_with_the_way_to_convert_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        std::fs::write(&path, b"id,place\na,x\nb,Z\xFCrich\n").unwrap();
+        let samples = ["a", "b"].map(str::to_owned);
+        let read = read(&path, &samples, &MatrixParams::default(), &Budget::new(1 << 20));
+        let error = read.unwrap_err().message();
+        assert!(error.contains("on line 3 that is not UTF-8; convert the file with iconv"));
     }
 
     #[test]

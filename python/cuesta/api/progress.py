@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from cuesta.units import format_bytes, format_rate, format_seconds
+from cuesta.untrusted import single_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -38,15 +39,15 @@ class PlainObserver:
         self._pace = Pace()
 
     def note(self, text: str) -> None:
-        """Print a line."""
-        self._console.print(text)
+        """Print a line, in which the name of an input may be."""
+        self._console.print(single_line(text))
 
     def stage(self, name: str) -> None:
         """Print a line when the stage changes."""
         self._stage = name
         self._said = time.monotonic()
         self._pace = Pace()
-        self._console.print(name)
+        self._console.print(single_line(name))
 
     def detail(self, text: str) -> None:
         """Print a line where details are requested."""
@@ -102,6 +103,7 @@ class TerminalObserver:
 
     def note(self, text: str) -> None:
         """Print a line above the moving one."""
+        text = single_line(text)
         with self._lock:
             if self._bar:
                 self._bar.console.print(text, markup=False, style="dim")
@@ -111,6 +113,7 @@ class TerminalObserver:
     def stage(self, name: str) -> None:
         """Begin the moving line anew."""
         self.close()
+        name = single_line(name)
         self._write(name)
         self._timer = threading.Timer(BAR_AFTER_SECONDS, self._show, (name,))
         self._timer.daemon = True

@@ -42,9 +42,9 @@ def print_run(console: Console, record: Record, output: Path) -> None:
         *(("remark", text) for text in remarks(record, output)),
     ):
         if text:
-            console.print(f"  {console.dim(f'{title:<10}')}{text}")
+            console.print(f"  {console.dim(f'{title:<10}')}{single_line(text)}")
     for sentence in doubts.shown(record["preview"]):
-        console.print(f"  {console.dim('remark'.ljust(10))}{sentence}")
+        console.print(f"  {console.dim('remark'.ljust(10))}{single_line(sentence)}")
 
 
 def reads_texts(record: Record, output: Path) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,9 @@ TITLE = "Remarks"
 SAMPLES_ENOUGH = 30
 """Samples of a matrix from which on a pair needs just so many in common by default."""
 
+_LINE_BYTES = 2048
+"""More bytes than a line of a table of genes has."""
+
 _EDGES = ("scan", "join", "degrees", "communities")
 
 
@@ -52,8 +55,8 @@ def _sentences(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterato
             yield f"0 pairs: none of {counts.get('rows_read', 0):,} passes the filter"
         case "join":
             yield from differential.sentences(trial, counts)
-        case "degrees" | "communities" if counts.get("edges") == 0:
-            yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
+        case "degrees" | "communities":
+            yield from _of_degrees(trial, answer, counts)
         case "sort" if counts.get("records") == 0:
             yield "0 records: the input is empty"
         case "kmeans":
@@ -127,6 +130,35 @@ def _of_pairs(parameters: Mapping[str, object], counts: Mapping[str, int]) -> It
         yield (
             f"{number}: {few:,} of {pairs:,} have fewer than --min-samples {least} samples in "
             f"common, {undefined:,} have a gene that does not vary"
+        )
+
+
+def _of_degrees(trial: Trial, answer: Path, counts: Mapping[str, int]) -> Iterator[str]:
+    if counts.get("edges") == 0:
+        yield f"0 edges: none of {counts.get('rows_read', 0):,} pairs passes the filter"
+    elif (
+        trial.workload == "degrees"
+        and trial.names
+        and counts.get("genes") == counts.get("genes_with_edges", 0) + 1
+    ):
+        yield from _of_names(answer)
+
+
+def _of_names(answer: Path) -> Iterator[str]:
+    """Yield a doubt where all genes but the last have edges: a header may be among the names."""
+    try:
+        with (answer / "degrees.tsv").open("rb") as table:
+            table.readline()
+            first = table.readline().decode("utf-8").rstrip("\n").split("\t")
+            table.seek(max(0, table.seek(0, 2) - _LINE_BYTES))
+            last = table.read().splitlines()[-1].decode("utf-8").split("\t")
+        total, name = int(last[3]), first[4]
+    except (OSError, ValueError, IndexError):
+        return
+    if total == 0:
+        yield (
+            f"all genes have edges but the last, {last[4]}: if the first name, {name}, is the "
+            "header of the list, remove it: else each gene has the name of the gene before it"
         )
 
 

@@ -49,6 +49,11 @@ fn no_base((path, record): (&Path, u64), base: usize, byte: u8) -> Error {
         _ if scan::is_amino_acid(byte) => {
             "stands for an amino acid, so these are proteins; give reads of DNA or RNA"
         }
+        b' ' | b'\t' => {
+            "is a blank; take blanks out, those at the ends of lines with `sed \
+             's/[[:blank:]]*$//' FILE`"
+        }
+        b'0'..=b'3' => "is no nucleotide, but may be a colour of SOLiD; give reads of DNA or RNA",
         _ => "is no nucleotide; give reads of DNA or RNA",
     };
     let (shown, base, letter) = (path.display(), base + 1, char::from(byte));

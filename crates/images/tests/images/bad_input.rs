@@ -34,8 +34,8 @@ fn bad_arrays_are_named() {
         assert!(text.contains(expected) && text.contains("bad.npy"), "{text}");
     }
     let numbers: Vec<u8> = [1.0, 2.0, f64::NAN, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
-    let good = workspace.npy("good.npy", "|u1", "(2, 1, 1)", &[1, 2]);
-    let path = workspace.npy("nan.npy", "<f8", "(2, 2, 1)", &numbers);
+    let good = workspace.npy("good.npy", "|u1", "(2, 1, 1, 1)", &[1, 2]);
+    let path = workspace.npy("nan.npy", "<f8", "(2, 2, 1, 1)", &numbers);
     let text = refused(&workspace.request(&[&good, &path], json!({})));
     assert!(text.contains("image 3 (page 1 of ") && text.contains("nan.npy)"), "{text}");
     assert!(text.ends_with("has NaN at row 0, column 0; give numbers"), "{text}");
@@ -93,7 +93,10 @@ fn bad_tiffs_are_named() {
     encoder.write_image::<colortype::CMYK8>(1, 1, &[0; 4]).unwrap();
     let path = workspace.write("ink.tif", file.into_inner());
     let text = refused(&workspace.request(&[&path], json!({})));
-    assert!(text.contains("page 0 of ") && text.contains("CMYK(8) pixels; save it as"), "{text}");
+    assert!(
+        text.contains("page 0 of ") && text.contains("CMYK (8 bits) pixels; save it as"),
+        "{text}"
+    );
     let mut file = Cursor::new(Vec::new());
     let mut encoder = TiffEncoder::new(&mut file).unwrap();
     encoder.write_image::<colortype::Gray8>(1, 1, &[0]).unwrap();
@@ -111,7 +114,7 @@ fn bad_tiffs_are_named() {
     bytes[place + 8] = 1;
     let text = refused(&workspace.request(&[&workspace.write("mask.tif", bytes)], json!({})));
     assert!(text.contains("page 0 of ") && text.contains("one bit a pixel"), "{text}");
-    assert!(text.ends_with("tifffile.imread(\"old.tif\").astype(\"uint8\"))"), "{text}");
+    assert!(text.contains("new.write(numpy.uint8(0) + page.asarray(), subfiletype"), "{text}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use cuesta_core::fixed::Micro;
 
+use super::headers::{self, CLUSTERS, UNBOUNDED};
 use crate::kinc;
 use crate::limits::CLUSTERS_MAX;
 use crate::row::{self, Row};
@@ -14,44 +15,6 @@ pub const LINES_MAX: usize = 100;
 /// Least score that is not rounded to 1 or less.
 const CORRELATION_END: f64 = 1.0000005;
 
-const SOURCES: [&str; 12] = [
-    "source",
-    "gene1",
-    "gene_1",
-    "genea",
-    "gene_a",
-    "protein1",
-    "node1",
-    "from",
-    "fromnode",
-    "regulator",
-    "tf",
-    "name1",
-];
-const TARGETS: [&str; 11] = [
-    "target", "gene2", "gene_2", "geneb", "gene_b", "protein2", "node2", "to", "tonode", "name2",
-    "gene",
-];
-const SCORES: [&str; 14] = [
-    "combined_score",
-    "score",
-    "sc",
-    "similarity_score",
-    "similarity",
-    "weight",
-    "correlation",
-    "cor",
-    "r",
-    "rho",
-    "pearson",
-    "spearman",
-    "importance",
-    "value",
-];
-/// Columns of [`SCORES`] that may be beyond -1 to 1: they are no correlations.
-const UNBOUNDED: [&str; 3] = ["weight", "importance", "value"];
-/// Columns that number the clusters of a pair.
-const CLUSTERS: [&str; 2] = ["cluster", "cluster_index"];
 /// Columns of KINC 3's tidy text that a version-1 line has too, in its order.
 const KINC: [&str; 7] = [
     "num_clusters",
@@ -124,7 +87,25 @@ pub fn recognise_below(
             return Ok(Some(form));
         }
     }
-    recognise(lines)
+    let form = recognise(lines)?;
+    if let (Some(form), Some(comment)) = (&form, comment)
+        && form.is_row(comment.text)
+    {
+        return Err((comment.number, hidden(comment.text)));
+    }
+    Ok(form)
+}
+
+/// The sentence for a line that begins with the sign of comments, and may be an edge.
+///
+/// `text` is the line without the sign.
+pub fn hidden(text: &[u8]) -> String {
+    let line = [b"#", text].concat();
+    format!(
+        "is {}: a comment, or an edge of a gene whose name begins with #? remove the line, or \
+         write the name in quotes",
+        shown(&line)
+    )
 }
 
 /// The layout of lines behind one that declares the delimiter `chosen`, if any does.
@@ -169,9 +150,8 @@ fn undeclared(lines: &[TableLine], chosen: Option<u8>) -> Result<Option<EdgesFor
 fn is_header_or_edge(first: &[&[u8]]) -> bool {
     let label = |field: &&[u8]| String::from_utf8_lossy(fields::bare(field)).to_lowercase();
     let labels: Vec<String> = first.iter().map(label).collect();
-    let has = |words: &[&str]| labels.iter().any(|label| words.contains(&label.as_str()));
     let is_number = |field| fields::number(field, b'.').is_some();
-    has(&SOURCES) && has(&TARGETS) && has(&SCORES)
+    matches!(headers::columns(&labels), [Some(_), Some(_), Some(_)])
         || matches!(first, [one, two, score]
             if fields::is_text(one) && fields::is_text(two) && is_number(score))
 }
@@ -221,14 +201,10 @@ fn of_rows(
         .iter()
         .map(|field| String::from_utf8_lossy(fields::bare(field)).to_lowercase())
         .collect();
-    let place = |words: &[&str]| {
-        words.iter().find_map(|word| labels.iter().position(|label| label == word))
-    };
-    let named = (place(&SOURCES), place(&TARGETS), place(&SCORES));
     let width = labels.len();
-    let ((source, target, score), has_header) = match named {
-        (Some(source), Some(target), Some(score)) => ((source, target, score), true),
-        (Some(_), Some(_), None) => {
+    let ((source, target, score), has_header) = match headers::columns(&labels) {
+        [Some(source), Some(target), Some(score)] => ((source, target, score), true),
+        [Some(_), Some(_), None] => {
             let text = "names two columns of genes and none of scores; name a column score";
             return Err((first.number, text.to_owned()));
         }
@@ -245,6 +221,10 @@ fn of_rows(
     let decimal = [b'.', b','].into_iter().find(numbers);
     let is_text =
         |column: usize| data.iter().any(|row| fields::number(row[column], b'.').is_none());
+    if has_header && headers::needs_words(&labels[source]) && !(is_text(source) && is_text(target))
+    {
+        return Ok(None);
+    }
     let Some(decimal) = decimal.filter(|_| has_header || (is_text(0) && is_text(1))) else {
         // Scores may be missing in some lines of a list whose header says what it is.
         return match has_header {
@@ -295,6 +275,15 @@ fn form(
 }
 
 impl EdgesForm {
+    /// Whether a comment, without its sign, is the rest of a line with names and a score.
+    fn is_row(&self, text: &[u8]) -> bool {
+        let row = fields::fields(text, self.delimiter);
+        let is_name = text.first().is_some_and(|byte| !b" \t#".contains(byte));
+        is_name
+            && row.len() == self.width
+            && fields::number(row[self.score], self.decimal).is_some()
+    }
+
     /// The layout, in words.
     pub fn words(&self) -> String {
         let name = match (self.kinc, self.header) {

@@ -201,14 +201,14 @@ fn array(path: &Path) -> Result<StoredArray> {
     };
     let (images, height, width, channels) = match header.shape[..] {
         [height, width] => (1, height, width, 1),
-        [height, width, channels @ (3 | 4)] => (1, height, width, channels),
+        [height, width, channels @ (1 | 3 | 4)] => (1, height, width, channels),
         [images, height, width] => (images, height, width, 1),
-        [images, height, width, channels @ (3 | 4)] => (images, height, width, channels),
+        [images, height, width, channels @ (1 | 3 | 4)] => (images, height, width, channels),
         _ => {
             let text = header.shape_text();
             return refuse(format!(
                 "has the shape {text}; give images as (height, width), (images, height, \
-                 width) or (images, height, width, 3 or 4)"
+                 width) or (images, height, width, 1, 3 or 4)"
             ));
         }
     };

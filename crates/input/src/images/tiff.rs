@@ -181,28 +181,29 @@ impl Pages {
             return refuse(format!("has {height} x {width} pixels, {PIXELS_MAX} work; cut it up"));
         }
         if matches!(self.decoder.colortype(), Ok(ColorType::Gray(1))) {
-            return refuse(
-                "is a mask of one bit a pixel; save it with 8 bits: \
-                 tifffile.imwrite(\"new.tif\", tifffile.imread(\"old.tif\").astype(\"uint8\"))"
-                    .to_owned(),
-            );
+            return refuse(format!(
+                "is a mask of one bit a pixel; save the pages with 8 bits: {}",
+                saved("numpy.uint8(0) + page.asarray()")
+            ));
         }
         let meaning: Option<u16> =
             self.decoder.find_tag_unsigned(Tag::PhotometricInterpretation).map_err(failed)?;
         if meaning == Some(PhotometricInterpretation::WhiteIsZero.to_u16()) {
-            return refuse(
-                "is stored with white as zero, so that a bright pixel has a small number; save it \
-                 with black as zero: tifffile.imwrite(\"new.tif\", tifffile.imread(\"old.tif\")) \
-                 keeps the numbers, numpy.invert of them keeps the picture"
-                    .to_owned(),
-            );
+            return refuse(format!(
+                "is stored with white as zero, so that a bright pixel has a small number; save \
+                 the pages with black as zero: {} keeps the numbers, ~page.asarray() of pages \
+                 whose page.photometric is 0 keeps the picture",
+                saved("page.asarray()")
+            ));
         }
         let colour = self.decoder.colortype().map_err(failed)?;
         let channels = match colour {
             ColorType::Gray(_) => 1,
             ColorType::RGB(_) => 3,
             ColorType::RGBA(_) => 4,
-            other => return refuse(format!("holds {other:?} pixels; save it as grey or RGB")),
+            other => {
+                return refuse(format!("holds {} pixels; save it as grey or RGB", words(other)));
+            }
         };
         let layout = self.decoder.image_buffer_layout().map_err(failed)?;
         let kind = match (layout.sample_type, colour.bit_depth()) {
@@ -224,6 +225,34 @@ impl Pages {
             return refuse("has rows of an odd length; save it again".to_owned());
         }
         Ok(shape)
+    }
+}
+
+/// The command that saves all pages of a file, each as `image` says.
+fn saved(image: &str) -> String {
+    format!(
+        "with tifffile.TiffWriter(\"new.tif\") as new: [new.write({image}, \
+         subfiletype=page.subfiletype) for page in tifffile.TiffFile(\"old.tif\").pages]"
+    )
+}
+
+/// A type of pixels that is not read, in words.
+fn words(colour: ColorType) -> String {
+    let bits = colour.bit_depth();
+    match colour {
+        ColorType::GrayA(_) => format!("grey with alpha ({bits} bits, 2 samples a pixel)"),
+        ColorType::Multiband { num_samples: 2, .. } => {
+            format!("grey with alpha or another band ({bits} bits, 2 samples a pixel)")
+        }
+        ColorType::Multiband { num_samples, .. } => {
+            format!("multi-band ({bits} bits, {num_samples} samples a pixel)")
+        }
+        ColorType::Palette(_) => format!("palette ({bits} bits)"),
+        ColorType::CMYK(_) => format!("CMYK ({bits} bits)"),
+        ColorType::CMYKA(_) => format!("CMYK with alpha ({bits} bits)"),
+        ColorType::YCbCr(_) => format!("YCbCr ({bits} bits)"),
+        ColorType::Lab(_) => format!("CIE L*a*b* ({bits} bits)"),
+        _ => format!("other than grey and RGB ({bits} bits)"),
     }
 }
 

@@ -165,8 +165,20 @@ pub fn check_pair(gene1: u32, gene2: u32, cluster: u32) -> Result<(), String> {
 /// # Errors
 /// A sentence continuing "line N of FILE ...".
 pub fn parse_integer(bytes: &[u8], field: usize) -> Result<u32, String> {
-    if bytes.is_empty() || bytes.len() > 9 || !bytes.iter().all(u8::is_ascii_digit) {
-        return Err(format!("has {} in field {field}, expected a whole number", show(bytes)));
+    let is_whole = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
+    if !is_whole || bytes.len() > 9 {
+        let text = show(bytes);
+        return Err(match is_whole {
+            _ if bytes.starts_with(b"\xEF\xBB\xBF") => "begins with a byte order mark, which KINC \
+                does not write; remove it, such as by tail -c +4 FILE"
+                .to_owned(),
+            true if field <= 2 => format!(
+                "has gene number {text} in field {field}, the largest allowed is {GENES_MAX}; \
+                 number the genes from 1"
+            ),
+            true => format!("has {text} in field {field}, expected at most nine digits"),
+            false => format!("has {text} in field {field}, expected a whole number"),
+        });
     }
     Ok(bytes.iter().fold(0, |value, &byte| value * 10 + u32::from(byte - b'0')))
 }
@@ -262,8 +274,9 @@ fn parse_fixed(text: &[u8]) -> Option<Micro> {
 pub fn wrong_field_count(count: usize) -> String {
     format!(
         "has {count} field{}, expected 11 (KINC version 1) or 7 (KINC version 3), tab-separated; \
-         an edge list of names needs columns source, target and score, and an expression matrix \
-         becomes pairs by `cuesta run correlate`",
+         an edge list of names, separated by tabs, commas, semicolons or blanks, needs a header \
+         with source, target and score, and an expression matrix becomes pairs by `cuesta run \
+         correlate`",
         if count == 1 { "" } else { "s" }
     )
 }
@@ -346,6 +359,9 @@ mod tests {
         assert!(defect("7\t3", "3\t7").contains("lower triangle"));
         assert!(defect("7\t3", "7\t0").contains("counts from 1"));
         assert!(defect("7\t3", "99999999\t3").contains("largest allowed"));
+        assert!(defect("7\t3", "99999999999\t3").contains("largest allowed is 16777215; number"));
+        assert!(defect("\t5\t", "\t5555555555\t").contains("in field 5, expected at most nine"));
+        assert!(defect("7\t3", "\u{feff}7\t3").contains("begins with a byte order mark, which"));
         assert!(defect("7\t3", "7\t3x").contains("\"3x\" in field 2"));
         assert!(defect("7\t3", "\u{e9}\t3").contains("\\xc3\\xa9"));
         assert!(defect("\t1\t2\t", "\t0\t2\t").contains("cluster number 0"));

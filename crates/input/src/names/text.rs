@@ -7,25 +7,19 @@ use std::path::Path;
 use cuesta_core::budget::human;
 use cuesta_core::{Error, Result};
 
+use super::list::{ListForm, number_of};
 use super::{GENES_HEADER, GeneNames, OPERATION, check};
 use crate::limits::NAMED_LINE_BYTES_MAX;
 use crate::matrix::LineLayout;
 use crate::table::matrix::is_enough;
-use crate::table::{HEAD_BYTES, ends_in_returns, fields, kinds, no_utf8, shown};
+use crate::table::{HEAD_BYTES, ends_in_returns, kinds, no_utf8};
 use crate::unpack::{self, TextWithStart};
 
 /// A line has at most this part of the memory.
 const LINES_IN_MEMORY: u64 = 32;
 
-/// Lines at the beginning of a list that are looked at before it is read.
-const LINES_CHECKED: usize = 10;
-
-/// Words above the names of a list, in lower case.
-const HEADERS: [&str; 9] =
-    ["gene", "genes", "gene_id", "geneid", "gene_name", "gene_symbol", "symbol", "name", "id"];
-
 /// A line and its number, counted from 1.
-type Line = (usize, Vec<u8>);
+pub type Line = (usize, Vec<u8>);
 
 /// Reads the names in the text file that `names` comes from.
 ///
@@ -41,6 +35,10 @@ pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
     {
         return adding.table(&mut lines);
     }
+    let at_line = |(number, what): (usize, String)| adding.error(number, &what);
+    if let Some(form) = ListForm::numbered(&first).map_err(at_line)? {
+        return adding.list(&mut lines, form);
+    }
     let head: Vec<&[u8]> = first.iter().map(|(_, text)| text.as_slice()).collect();
     let layout = match LineLayout::of(&adding.shown, &head.join(&b'\n')) {
         // Names may have spaces and numbers in them.
@@ -51,8 +49,8 @@ pub fn read(names: &mut GeneNames, memory_bytes: u64) -> Result<()> {
         Some(layout) => adding.matrix(&mut lines, &layout),
         None => match filled().take(2).find(|(_, text)| text.contains(&b'\t')) {
             None => {
-                adding.check_list(filled())?;
-                adding.list(&mut lines)
+                let form = ListForm::plain(&first).map_err(at_line)?;
+                adding.list(&mut lines, form)
             }
             Some((number, _)) => Err(adding.error(
                 *number,
@@ -104,30 +102,14 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// Refuses a list whose first line may be a header, and a table of several columns.
-    fn check_list<'l>(&self, filled: impl Iterator<Item = &'l Line>) -> Result<()> {
-        let first: Vec<&Line> = filled.take(LINES_CHECKED).collect();
-        let Some((number, text)) = first.first() else { return Ok(()) };
-        if is_header(text) {
-            let what = format!(
-                "is {}: a header, or the name of gene 1? remove it, or give a table with the \
-                 header gene<TAB>name",
-                shown(text)
-            );
-            return Err(self.error(*number, &what));
-        }
-        let commas = |text: &[u8]| memchr::memchr_iter(b',', text).count();
-        let count = commas(text);
-        if first.len() > 1 && count > 1 && first.iter().all(|(_, text)| commas(text) == count) {
-            let what = "has fields separated by commas; give one name a line";
-            return Err(self.error(*number, what));
-        }
-        Ok(())
-    }
-
-    fn list(&mut self, lines: &mut Lines) -> Result<()> {
+    fn list(&mut self, lines: &mut Lines, form: ListForm) -> Result<()> {
         while let Some((number, text)) = lines.next()? {
-            self.add(number, &text)?;
+            let name = form
+                .name((number, &text), self.names.len())
+                .map_err(|what| self.error(number, &what))?;
+            if let Some(name) = name {
+                self.names.push(&name, self.memory_bytes)?;
+            }
         }
         Ok(())
     }
@@ -151,20 +133,9 @@ impl Adding<'_> {
     }
 }
 
-/// Whether a line of a list is what stands above names.
-fn is_header(text: &[u8]) -> bool {
-    let word = String::from_utf8_lossy(fields::bare(text)).to_lowercase();
-    HEADERS.contains(&word.as_str())
-}
-
 fn split_at_tab(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let tab = memchr::memchr(b'\t', text)?;
     Some((&text[..tab], &text[tab + 1..]))
-}
-
-fn number_of(text: &[u8]) -> Option<u64> {
-    let digits = (1..=9).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
-    digits.then(|| text.iter().fold(0, |sum, &digit| sum * 10 + u64::from(digit - b'0')))
 }
 
 /// The lines of a text, without their ends.

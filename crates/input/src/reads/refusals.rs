@@ -1,6 +1,6 @@
 //! Error messages for files of reads that are refused.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,6 +11,10 @@ use needletail::parser::Format;
 use super::mates::Pair;
 use super::{OPERATION, text, trim};
 use crate::unpack;
+
+/// How interleaved reads of which some have no mate become reads that are taken.
+const REPAIR: &str = "pair the reads with BBTools (repair.sh in=FILE out=pairs.fq \
+                      outs=singles.fq) and give pairs.fq --interleaved -s singles.fq";
 
 /// A record of a file, by the number of records before it.
 pub(super) struct RecordPlace<'p> {
@@ -76,6 +80,26 @@ fn is_cut(path: &Path, message: &str) -> bool {
     last != b'\n' && lengths(message).is_some_and(|(bases, qualities)| qualities < bases)
 }
 
+/// Whether the bases of a record of FASTQ have a blank after them.
+fn has_blank_after_bases(place: &RecordPlace<'_>) -> bool {
+    let Ok(text) = unpack::open(place.path).and_then(text::records) else { return false };
+    let mut lines = BufReader::with_capacity(text::START_BYTES, text.text).split(b'\n');
+    let bases = usize::try_from(place.before).ok().and_then(|count| lines.nth(4 * count + 1));
+    let Some(Ok(bases)) = bases else { return false };
+    let after = &bases[bases.trim_ascii_end().len()..];
+    after.iter().any(|byte| b" \t".contains(byte))
+}
+
+/// Refusal of a file whose reads are in colour space.
+pub(super) fn colours(path: &Path) -> Error {
+    let text = format!(
+        "{} has reads in SOLiD's colour space (a base, then colours from 0 to 3), which is not \
+         read; give reads of bases",
+        path.display()
+    );
+    Error::input(OPERATION, text)
+}
+
 /// Whether a record among those of FASTQ is one of FASTA. The parser's message has its first byte.
 fn is_mixed(error: &ParseError) -> bool {
     error.format == Some(Format::Fastq) && error.msg.ends_with("found '>")
@@ -118,7 +142,14 @@ pub(super) fn refusal(place: &RecordPlace<'_>, error: &ParseError) -> Error {
         }
         ParseErrorKind::UnequalLengths if is_cut(place.path, &error.msg) => cut(place),
         ParseErrorKind::UnequalLengths => {
-            format!("{}; obtain it again", unequal(&error.msg))
+            let remedy = match has_blank_after_bases(place) {
+                true => {
+                    "a blank follows the bases: take out blanks at the ends of lines with `sed \
+                         's/[[:blank:]]*$//' FILE`"
+                }
+                false => "obtain it again",
+            };
+            format!("{}; {remedy}", unequal(&error.msg))
         }
         ParseErrorKind::UnexpectedEnd => cut(place),
         ParseErrorKind::EmptyFile => "holds no read; give FASTQ or FASTA".to_owned(),
@@ -152,6 +183,21 @@ fn form_of(path: &Path) -> Option<String> {
     text::other_form(&start)
 }
 
+/// The error of a read without a mate in files called `names`, after `pairs` pairs.
+pub(super) fn odd(names: &str, reads_per_file: usize, pairs: u64) -> Error {
+    let text = match reads_per_file {
+        1 => format!(
+            "{names} do not have equally many reads: one ends after {pairs}; obtain it again, or \
+             give reads without a mate by -s"
+        ),
+        _ => format!(
+            "{names} has an odd number of reads: the last, after {pairs} pairs, has no mate; \
+             obtain it again, or {REPAIR}"
+        ),
+    };
+    Error::input(OPERATION, text)
+}
+
 /// The error of two reads assumed to be a pair whose names do not match.
 pub(super) fn mismatch(paths: &[PathBuf], (pair, [first, second]): Pair) -> Error {
     let unchecked = "--unchecked-mates if names say nothing of pairs";
@@ -165,8 +211,8 @@ pub(super) fn mismatch(paths: &[PathBuf], (pair, [first, second]): Pair) -> Erro
         ),
         _ => format!(
             "{}, records {} and {}: the names of a pair differ ({first:?}, {second:?}), or are of \
-             the same read of it; give files of first and of second reads by -1 and -2, pairs in \
-             turn by --interleaved, or {unchecked}",
+             the same read of it, so that the first may have no mate; {REPAIR}, give files of \
+             first and of second reads by -1 and -2, or {unchecked}",
             paths.first().map(|path| path.display().to_string()).unwrap_or_default(),
             2 * pair + 1,
             2 * pair + 2,

@@ -7,7 +7,7 @@ use cuesta_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::records::RecordRange;
-use super::text::{self, ReadText};
+use super::text::{self, ReadText, TrimmedEnd};
 use super::{PACKED_TIMES, Pairing, Reads, members};
 use crate::storage::{self, Input};
 use crate::unpack::{self, CompressionFormat};
@@ -110,9 +110,9 @@ pub fn open(share: &Share, pairing: Pairing) -> Result<Reads> {
 pub fn open_pairs(files: &[(Share, u64)], pairs: u64, pairing: Pairing) -> Result<Reads> {
     let count = pairs * pairing.reads_per_file() as u64;
     let text = |(share, skipped): &(Share, u64)| {
-        let ReadText { text, first, first_name } = text_of(share)?;
+        let ReadText { text, first, first_name, is_in_colours } = text_of(share)?;
         let text = Box::new(RecordRange::new(text, first, (*skipped, count)));
-        Ok(ReadText { text, first, first_name })
+        Ok(ReadText { text, first, first_name, is_in_colours })
     };
     let texts = files.iter().map(text).collect::<Result<_>>()?;
     let paths = files.iter().map(|(share, _)| share.path.clone()).collect();
@@ -136,8 +136,9 @@ fn text_of(share: &Share) -> Result<ReadText> {
     let mut start = Vec::new();
     (&mut text).take(1).read_to_end(&mut start).map_err(failed)?;
     let first = start.first().copied();
-    let text = Box::new(io::Cursor::new(start).chain(text).chain(after));
-    Ok(ReadText { text, first, first_name: Vec::new() })
+    let text = TrimmedEnd::new(io::Cursor::new(start).chain(text));
+    let text = Box::new(text.chain(after));
+    Ok(ReadText { text, first, first_name: Vec::new(), is_in_colours: false })
 }
 
 /// Text, and the first byte of the records of its file, which determines the format.
@@ -246,6 +247,18 @@ mod tests {
             }
         }
         sequences
+    }
+
+    /// Three blank lines at the end were a record: the file was said to have changed.
+    #[test]
+    fn blank_lines_may_end_a_file_in_shares() {
+        for record in [">a\nAC\n", "@a\nAC\n+\nII\n"] {
+            let (_folder, path) = written(&(record.repeat(3) + &"\n".repeat(6)));
+            for size_bytes in [1, 5, 9, 14, 1000] {
+                let shares = split(std::slice::from_ref(&path), size_bytes).unwrap();
+                assert_eq!(all_reads(&shares), ["AC", "AC", "AC"], "{size_bytes}");
+            }
+        }
     }
 
     /// A share that ended with such a record was refused as truncated; the complete file was read.

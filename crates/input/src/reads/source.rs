@@ -77,6 +77,9 @@ impl Source {
         mut texts: Vec<ReadText>,
         (pairing, batch_bytes): (Pairing, usize),
     ) -> Result<Self> {
+        if let Some((path, _)) = paths.iter().zip(&texts).find(|(_, text)| text.is_in_colours) {
+            return Err(refusals::colours(path));
+        }
         let reads_per_file = pairing.reads_per_file();
         let first_name = texts.first_mut().map(|text| std::mem::take(&mut text.first_name));
         let is_empty = texts.iter().all(|text| text.first.is_none());
@@ -261,7 +264,7 @@ impl Source {
                 parsers.clear();
             } else {
                 pass.is_odd = true;
-                return Err(self.odd(pass.returned));
+                return Err(refusals::odd(&self.names(), self.reads_per_file, pass.returned));
             }
         }
         Ok(!batch.is_empty())
@@ -270,19 +273,6 @@ impl Source {
     fn names(&self) -> String {
         let names: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
         names.join(" and ")
-    }
-
-    /// The error of a read without a mate, after `pairs` pairs.
-    fn odd(&self, pairs: u64) -> Error {
-        let (what, remedy) = if self.reads_per_file == 1 {
-            let what = format!("do not have equally many reads: one ends after {pairs}");
-            (what, "obtain it again, or give reads without a mate by -s")
-        } else {
-            let what =
-                format!("has an odd number of reads: the last, after {pairs} pairs, has no mate");
-            (what, "obtain it again, or give that read by -s in a file of its own")
-        };
-        Error::input(OPERATION, format!("{} {what}; {remedy}", self.names()))
     }
 }
 

@@ -21,7 +21,15 @@ pub struct ReadText {
     pub first: Option<u8>,
     /// The name of its first record.
     pub first_name: Vec<u8>,
+    /// Whether the first record is in SOLiD's colour space.
+    pub is_in_colours: bool,
 }
+
+/// Line ends that may follow the last record: its own, that of a line without qualities, and one
+/// more.
+const LINE_ENDS_MAX: usize = 3;
+/// Fewest colours of a read in colour space.
+const COLOURS_MIN: usize = 4;
 
 /// The records of a text, which may have a byte order mark and blank lines before them.
 ///
@@ -36,10 +44,85 @@ pub fn records(mut text: impl Read + Send + 'static) -> io::Result<ReadText> {
     start.drain(..skipped);
     let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let first_name = mates::name(line.get(1..).unwrap_or_default()).text.to_vec();
-    let text = Cursor::new(start).chain(text);
+    let is_in_colours = is_in_colours(&start);
+    let text = TrimmedEnd::new(Cursor::new(start).chain(text));
     let text: Box<dyn Read + Send> =
         if is_irregular { Box::new(FourLines::new(text)) } else { Box::new(text) };
-    Ok(ReadText { text, first, first_name })
+    Ok(ReadText { text, first, first_name, is_in_colours })
+}
+
+/// Whether a first record has a base and colours from 0 to 3, as SOLiD writes.
+fn is_in_colours(start: &[u8]) -> bool {
+    let line = start.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
+    let [base, colours @ ..] = trimmed(line) else { return false };
+    b"ACGTacgt".contains(base)
+        && colours.len() >= COLOURS_MIN
+        && colours.iter().all(|colour| b"0123.".contains(colour))
+        && colours.iter().any(u8::is_ascii_digit)
+}
+
+/// Text without blank lines at its end, however many: parsers read a few, and not more.
+pub(super) struct TrimmedEnd<R> {
+    text: R,
+    /// Line ends that were read, and are only passed on if text follows.
+    held: Vec<u8>,
+    /// Bytes of which those from `position` on are passed on next.
+    ready: Vec<u8>,
+    position: usize,
+    is_ended: bool,
+}
+
+impl<R: Read> TrimmedEnd<R> {
+    /// The same text, without more blank lines at its end than parsers read.
+    pub(super) fn new(text: R) -> Self {
+        Self { text, held: Vec::new(), ready: Vec::new(), position: 0, is_ended: false }
+    }
+
+    /// Holds line ends back; of more than a buffer of them, the rest is dropped.
+    fn hold(&mut self, line_ends: &[u8]) {
+        let room = START_BYTES.saturating_sub(self.held.len());
+        self.held.extend_from_slice(&line_ends[..room.min(line_ends.len())]);
+    }
+
+    /// Passes on as many of the line ends before the end of the text as parsers read.
+    fn end(&mut self) {
+        self.is_ended = true;
+        let ends = self.held.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let length = ends.take(LINE_ENDS_MAX).last().map_or(0, |(place, _)| place + 1);
+        self.held.truncate(length);
+        self.ready = std::mem::take(&mut self.held);
+        self.position = 0;
+    }
+}
+
+impl<R: Read> Read for TrimmedEnd<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let rest = &self.ready[self.position..];
+            if !rest.is_empty() || self.is_ended || into.is_empty() {
+                let count = rest.len().min(into.len());
+                into[..count].copy_from_slice(&rest[..count]);
+                self.position += count;
+                return Ok(count);
+            }
+            let count = self.text.read(into)?;
+            if count == 0 {
+                self.end();
+                continue;
+            }
+            let is_text = |byte: &u8| !b"\r\n".contains(byte);
+            let end = into[..count].iter().rposition(is_text).map_or(0, |place| place + 1);
+            if end > 0 && !self.held.is_empty() {
+                self.ready = std::mem::take(&mut self.held);
+                self.ready.extend_from_slice(&into[..end]);
+                self.position = 0;
+            }
+            self.hold(&into[end..count]);
+            if end > 0 && self.ready.len() == self.position {
+                return Ok(end);
+            }
+        }
+    }
 }
 
 /// Bytes of a byte order mark and of blank lines at the beginning of a text.
@@ -259,6 +342,36 @@ mod tests {
     fn a_read_without_bases_may_have_no_line_for_them() {
         for text in ["@a\n+\n@b\nAC\nGT\n+\nII\nII\n", "@a\n\n+\n\n@b\nAC\nGT\n+\nIIII\n"] {
             assert_eq!(all(text.as_bytes()).0, b"@a\n\n+\n\n@b\nACGT\n+\nIIII\n");
+        }
+    }
+
+    /// Three blank lines at the end were a record, and refused.
+    #[test]
+    fn any_number_of_blank_lines_ends_a_text() {
+        for end in ["\n", "\r\n"] {
+            for count in [1, 2, 3, 4, 9, 70_000] {
+                for record in ["@a\nAC\n+\nII", ">a\nAC"] {
+                    let text = record.replace('\n', end) + &end.repeat(count);
+                    let (read, _) = all(text.as_bytes());
+                    let expected = record.replace('\n', end) + &end.repeat(count.min(3));
+                    assert_eq!(String::from_utf8(read).unwrap(), expected);
+                }
+            }
+        }
+        let text = b">a\nAC\n\n\n\n\n>b\nAC";
+        assert_eq!(all(text).0, text);
+    }
+
+    #[test]
+    fn reads_in_colours_are_recognised() {
+        for (text, expected) in [
+            (&b"@a\nT0123.\n+\nIIIII\n"[..], true),
+            (b">a\nG00122\n", true),
+            (b">a\nGATTACA\n", false),
+            (b">a\nG....\n", false),
+        ] {
+            let text = records(Cursor::new(text.to_vec())).unwrap();
+            assert_eq!(text.is_in_colours, expected);
         }
     }
 

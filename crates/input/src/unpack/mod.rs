@@ -13,20 +13,20 @@
 
 mod bgzip;
 mod gzip;
+mod streams;
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::path::Path;
 
-use bzip2::bufread::MultiBzDecoder;
 use cuesta_core::Error;
 use cuesta_core::error::ErrorKind as Kind;
-use liblzma::bufread::XzDecoder;
 
 use crate::limits::READ_BYTES;
 use crate::storage::Input;
 pub use bgzip::end_mark;
 pub use gzip::GzipReader;
+use streams::StreamReader;
 
 /// Bytes at the beginning of a file that determine its format.
 pub const START_BYTES: u64 = 18;
@@ -275,16 +275,9 @@ pub fn unpacked(mut packed: impl Read + Send + 'static) -> io::Result<Unpacked> 
     }
     let packed = Counted { inner: packed, place: 0, is_failed: false };
     let text: Box<dyn Read + Send> = match packing {
-        CompressionFormat::Bzip2 => Box::new(Checked {
-            reader: MultiBzDecoder::new(packed),
-            packing,
-            state: |reader| (reader.get_ref().place, reader.get_ref().is_failed),
-        }),
-        CompressionFormat::Xz => Box::new(Checked {
-            reader: XzDecoder::new_multi_decoder(packed),
-            packing,
-            state: |reader| (reader.get_ref().place, reader.get_ref().is_failed),
-        }),
+        CompressionFormat::Bzip2 | CompressionFormat::Xz => {
+            Box::new(StreamReader::new(packed, packing))
+        }
         _ => {
             let mut reader = zstd::stream::read::Decoder::with_buffer(packed)?;
             reader.window_log_max(ZSTD_WINDOW_LOG_MAX)?;

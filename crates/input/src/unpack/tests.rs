@@ -128,6 +128,21 @@ proptest! {
         prop_assert!(error.to_string().contains(&format!("head -c {place} FILE")), "{}", error);
     }
 
+    /// Bytes behind xz were a cut, and those behind bzip2 damage.
+    #[test]
+    fn bytes_behind_other_formats_are_reported(
+        part in text(),
+        packing in prop::sample::select(&[CompressionFormat::Bzip2, CompressionFormat::Xz]),
+        other in "[a-z\n]{1,200}",
+    ) {
+        let mut bytes = packed(&part, packing);
+        let place = bytes.len();
+        bytes.extend(other.bytes());
+        let error = read(&bytes).unwrap_err();
+        prop_assert_eq!(kind(&error), DamageKind::Trailing);
+        prop_assert!(error.to_string().contains(&format!("head -c {place} FILE")), "{}", error);
+    }
+
     #[test]
     fn damaged_bytes_do_not_panic(
         part in text(),
