@@ -77,8 +77,10 @@ pub fn numbered_header(fit: &TableFit, named: usize) -> Result<bool, String> {
         |field: &&[u8]| str::from_utf8(fields::bare(field)).is_ok_and(|t| t.parse::<u64>().is_ok());
     let names = &fit.first[..named];
     if named + 1 == width && width > 1 {
-        let counts = counters::counts(fit.rows.iter().map(|row| row[0]));
-        return Ok(names.iter().all(is_whole) && (fit.is_text[0] || counts));
+        // Above few rows, it may be a point that lacks a number.
+        let is_index = fit.rows.len() >= counters::COUNTED_ROWS
+            && (fit.is_text[0] || counters::counts(fit.rows.iter().map(|row| row[0])));
+        return Ok(names.iter().all(is_whole) && is_index);
     }
     if named != width || width < 2 || !is_blank(names[0]) || !names[1..].iter().all(is_whole) {
         return Ok(false);
