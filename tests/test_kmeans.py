@@ -322,7 +322,7 @@ def test_bad_parquet_is_reported_in_a_single_line(
         ({"a": [1.0, 2.0], "b": ["x", "y"]}, "column b is string"),
         ({"a": [1.0, None]}, "column a has empty cells"),
         ({"a": [[1.0, 2.0], [3.0]]}, "lists of different lengths"),
-        ({"a": [[1.0], [3.0]], "b": [1.0, 2.0]}, "column a is list"),
+        ({"a": [[1.0], [3.0]], "b": [1.0, 2.0]}, "column b (double) is beside a, whose"),
         ({"a": [1.0, float("nan")]}, "coordinate 1 of point 2 of"),
     ]:
         parquet.write_table(pa.table(columns), path)
@@ -332,6 +332,31 @@ def test_bad_parquet_is_reported_in_a_single_line(
     path.write_bytes(b"PAR1 and no more")
     assert call(words) == 2
     assert str(path) in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_columns_of_parquet_that_number_or_group_points_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An `id` or `label` of Parquet became a coordinate without a word.
+
+    Text refuses both, with the columns that leave them out; so does Parquet now.
+    """
+    frames = pytest.importorskip("pandas")
+    x, y = np.random.default_rng(3).normal(size=(2, 9))
+    path, answer = tmp_path / "c.parquet", str(tmp_path / "a")
+    words = ["run", "kmeans", str(path), "--clusters", "2", "-o"]
+    for columns, rest in [
+        ({"id": np.arange(9), "x": x, "y": y}, "2-3"),
+        ({"index": 1000 - 7 * np.arange(9), "x": x, "y": y}, "2-3"),
+        ({"time": np.arange(1, 10), "x": x, "y": y}, "2-3"),
+        ({"x": x, "y": y, "label": np.arange(9) % 2}, "1-2"),
+    ]:
+        frames.DataFrame(columns).to_parquet(path, index=False)
+        assert call([*words, answer]) == 2
+        assert f"give --columns {rest} to leave" in capsys.readouterr().err.splitlines()[-1]
+        assert call([*words, f"{answer}-{next(iter(columns))}-{rest}", "--columns", rest]) == 0
+    frames.DataFrame({"x": x, "y": np.arange(9)}).to_parquet(path, index=False)
+    assert call([*words, f"{answer}-plane"]) == 0
 
 
 def test_a_stream_of_arrow_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -309,3 +309,16 @@ def test_a_folder_of_10x_with_a_file_twice_is_refused(
     assert f"{folder} has both" in str(caught.value)
     assert present in str(caught.value)
     assert added in str(caught.value)
+
+
+def test_a_dense_matrix_market_file_is_read(tmp_path: Path) -> None:
+    """A file of kind `array` was refused by the words of an error of Python."""
+    values = np.round(frame().to_numpy(), 3)
+    mmwrite(tmp_path / "dense.mtx", values)
+    mmwrite(tmp_path / "sparse.mtx", coo_matrix(values))
+    answers = []
+    for name in ("dense", "sparse"):
+        cuesta.run("correlate", [tmp_path / f"{name}.mtx"], output=tmp_path / name)
+        answers.append((tmp_path / name / "pairs.txt").read_bytes())
+    assert answers[0] == answers[1]
+    assert answers[0]

@@ -182,11 +182,11 @@ def test_points_of_other_programs(
     ("text", "expected"),
     [
         ("1,5\n2,25\n", "may hold 2 numbers separated by commas or 1 number with a decimal comma"),
-        ("0,1,2\n.5,.25,3\n", "may be a header that counts the columns, or a point"),
+        ("0,1,2\n.5,.25,3\n", "may be a header of numbers, or a point"),
         ("1,,3\n4,5,6\n", "line 1 of"),
         ("4,5,6\n1,,3\n7,8,9\n", "empty field 2"),
         ("1;2\n3;4\n1,5;2\n5.5;6\n", "no number"),
-        ("id,x\n1,.5\n2,.25\n", "an index or a coordinate"),
+        ("id,x\n1,.5\n2,.25\n", "numbers that count the lines, or coordinates"),
         ("x,y,kind\n1,2,a\n3,4,b\n", "holds text"),
         ("1\t2\n3 4\n5\t6\n", "line 2 of"),
         ("1,234\t5,678\n2,345\t6,789\n", "--decimal comma"),

@@ -150,13 +150,20 @@ pub fn recognised(request: &Request) -> Result<Vec<String>> {
         if !points::is_text(&file).unwrap_or(false) {
             continue;
         }
-        let Some(form) = points::recognise(&file, &params.table)? else { continue };
+        let is_centres = params.centres.as_ref() == Some(&file);
+        let table = if is_centres {
+            seeding::of_centres(&file, &params.table)?
+        } else {
+            params.table.clone()
+        };
+        let Some(form) = points::recognise(&file, &table)? else { continue };
         let sentence = wording::points(&form);
         // Most files of a folder have the same layout.
         if !sentences.iter().any(|before| before.ends_with(&sentence)) {
             sentences.push(format!("{}: {sentence}", file.display()));
         }
-        if form.names.is_empty() {
+        // An answer numbers its coordinates.
+        if form.names.is_empty() || (is_centres && form.is_answer) {
             continue;
         }
         match &named {

@@ -7,7 +7,7 @@ use cuesta_core::random::Stream;
 use cuesta_core::{Error, Result};
 use cuesta_input::npy::Element;
 use cuesta_input::points::{self, Coordinate, PointFiles};
-use cuesta_input::table::shown_number;
+use cuesta_input::table::{TableParams, shown_number};
 
 use crate::amounts::Pass;
 use crate::params::{Init, KMeansParams};
@@ -121,6 +121,15 @@ fn spread(
     }
 }
 
+/// How to read centres: an answer has all its coordinates, whatever `--columns` chooses of the
+/// points.
+pub(crate) fn of_centres(file: &Path, table: &TableParams) -> Result<TableParams> {
+    let all = TableParams { columns: None, ..table.clone() };
+    let is_answer =
+        points::recognise(file, &all).is_ok_and(|form| form.is_some_and(|f| f.is_answer));
+    Ok(if is_answer { all } else { table.clone() })
+}
+
 fn from_file(
     path: &Path,
     points: &PointFiles,
@@ -133,7 +142,8 @@ fn from_file(
     for file in files {
         if points::is_text(&file)? {
             let progress = Progress::default();
-            points::convert::<f64>(&file, &params.table, &converted, 1, &progress)?;
+            let table = of_centres(&file, &params.table)?;
+            points::convert::<f64>(&file, &table, &converted, 1, &progress)?;
             arrays.push(converted.clone());
         } else {
             arrays.push(file);
@@ -144,7 +154,7 @@ fn from_file(
     if centres.count != wanted || centres.dimensions != dimensions {
         let text = format!(
             "--centres {} has {} x {} numbers, expected {wanted} clusters x {dimensions} \
-             dimensions",
+             dimensions; give a line of {dimensions} numbers for each cluster",
             path.display(),
             centres.count,
             centres.dimensions

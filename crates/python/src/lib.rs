@@ -18,6 +18,7 @@ use cuesta_bindings::{caught, from_json, python_error, to_json, watched};
 use cuesta_core::Result;
 use cuesta_core::job;
 use cuesta_input::distinct::Distinct;
+use cuesta_input::table::counters::{self, PointColumn};
 use cuesta_network as network;
 use cuesta_network::run::split::{Columns, SplitParams};
 use pyo3::prelude::*;
@@ -229,6 +230,17 @@ mod _native {
     fn input_facts(py: Python<'_>, path: PathBuf) -> PyResult<(u64, bool)> {
         let metadata = py.detach(|| cuesta_input::storage::metadata(&path))?;
         Ok((metadata.size_bytes, metadata.is_folder))
+    }
+
+    /// Columns of points that may be no coordinates, in a sentence: name, whether its numbers are
+    /// whole, count the rows and have a fraction, and whether it is left out.
+    #[pyfunction]
+    fn point_doubt(columns: Vec<(String, bool, bool, bool, bool)>, rows: usize) -> Option<String> {
+        let column = |(label, is_whole, counts, has_fraction, is_skipped): (String, _, _, _, _)| {
+            let label = Some(label.into_bytes());
+            PointColumn { label, is_whole, counts, has_fraction, is_skipped }
+        };
+        counters::doubt(&columns.into_iter().map(column).collect::<Vec<_>>(), rows)
     }
 
     /// Entries of a folder at a path or URI; raises `OSError`.

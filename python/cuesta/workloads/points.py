@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from cuesta.errors import EngineMissing, InputError
 from cuesta.native import native_module
 from cuesta.trial import Phase, Trial, is_remote, is_stored
 from cuesta.units import format_bytes
-from cuesta.workloads import point_columns
+from cuesta.workloads import point_columns, point_doubts
 from cuesta.workloads.matrix.columnar import STREAM
 
 if TYPE_CHECKING:
@@ -281,6 +282,7 @@ def _coordinates(path: str, source: Any, columns: str | None) -> tuple[list[Any]
     values = [field for field in fields if field.name not in index]
     if not values:
         return fields, []
+    point_doubts.check(path, source, index)
     return values, [f"index {name}" for name in index]
 
 
@@ -311,6 +313,13 @@ def _shape(path: str, source: Any, columns: str | None) -> _Shape:
     fields, left_out = _coordinates(path, source, columns)
     points = source.metadata.num_rows
     types = [getattr(field.type, "value_type", field.type) for field in fields]
+    lists = [field.name for field in fields if hasattr(field.type, "value_type")]
+    if lists and len(fields) > len(lists):
+        beside = next(field for field in fields if field.name not in lists)
+        raise InputError(
+            f"{path}: column {beside.name} ({beside.type}) is beside {lists[0]}, whose lists of "
+            f"numbers are points; leave it out with --columns {shlex.quote(lists[0])}"
+        )
     for field, kind in zip(fields, types, strict=True):
         listed = kind is not field.type
         if str(kind) not in _SINGLE_IS_EXACT | _DOUBLE or (listed and len(fields) > 1):

@@ -7,6 +7,7 @@ use super::decimal::decimal;
 use crate::names;
 use crate::table::fit::{self, delimiter_name};
 use crate::table::matrix::{FormError, MatrixForm, MatrixKind};
+use crate::table::titles::{REPEATED_HEADER, repeats_header};
 use crate::table::{Role, TableLine, fields};
 
 pub use crate::table::{TableLines, shown};
@@ -193,6 +194,13 @@ impl<'a> Table<'a> {
     /// The name of a gene; empty where there is none.
     fn gene_name(&self, line: &TableLine, field: &[u8]) -> Result<String> {
         let name = fields::unquoted(field).ok_or_else(|| self.error(line, &no_utf8(field)))?;
+        if let Some(text) = fields::formula_text(field) {
+            let what = format!(
+                "has a name in a formula that Excel keeps as text, {}; write it as {text}",
+                shown(field)
+            );
+            return Err(self.error(line, &what));
+        }
         if !name.is_empty() {
             names::check(&name).map_err(|what| self.error(line, &what))?;
         }
@@ -211,6 +219,7 @@ impl<'a> Table<'a> {
         };
         match self.form.number(field) {
             None if memchr::memchr(0, line.text).is_some() => Err(self.error(line, ZERO_BYTES)),
+            None if self.repeats_header(line) => Err(self.error(line, REPEATED_HEADER)),
             None if index == 0 && self.is_second_header(line) => Err(self.error(line, TWO_HEADERS)),
             None => Err(fail(&self.no_number(field))),
             Some(_) if self.form.has_open_sign && fields::is_doubtful(field, b'.') => {
@@ -226,6 +235,11 @@ impl<'a> Table<'a> {
         }
     }
 
+    fn repeats_header(&self, line: &TableLine) -> bool {
+        let fields = fields::fields(line.text, self.form.signs.delimiter);
+        self.form.has_header && repeats_header(&fields, &self.form.roles, &self.form.samples)
+    }
+
     /// Whether a line right below the header holds nothing but text where samples have values.
     fn is_second_header(&self, line: &TableLine) -> bool {
         let fields = fields::fields(line.text, self.form.signs.delimiter);
@@ -234,7 +248,7 @@ impl<'a> Table<'a> {
         self.form.has_header
             && self.form.samples.len() > 1
             && line.number == self.form.begins_at.1 + 1
-            && values.all(|(field, _)| fields::is_text(field))
+            && values.all(|(field, _)| fields::is_text(field) && fields::disguised(field).is_none())
     }
 
     fn no_number(&self, field: &[u8]) -> String {
@@ -244,6 +258,9 @@ impl<'a> Table<'a> {
                 "{what} (a missing value? then give {})",
                 self.form.missing_option(field)
             );
+        }
+        if let Some(disguise) = fields::disguised(field) {
+            return format!("{what} ({disguise})");
         }
         if let Some(written) = fields::without_thousands(field, self.form.signs.decimal) {
             let choice = match self.form.signs.decimal {

@@ -14,6 +14,7 @@ use crate::npy;
 use crate::storage::Input;
 use crate::table::fit::{self, delimiter_name};
 use crate::table::points::{self, PointsForm, has_point};
+use crate::table::titles::{REPEATED_HEADER, repeats_header};
 use crate::table::{HEAD_BYTES, Role, TableParams, ZERO_BYTES, ends_in_returns, fields, kinds};
 use crate::unpack;
 use cuesta_runtime::ordered::OrderedFile;
@@ -303,7 +304,7 @@ fn append<T: Coordinate>(
                     return Ok(false);
                 }
                 None if memchr::memchr(0, line).is_some() => return Err(ZERO_BYTES.to_owned()),
-                None => return Err(no_number(field, place, form)),
+                None => return Err(no_number(line, field, place, form)),
             },
             Role::Empty if !fields::is_blank(field) => return Err(ragged(line, form)),
             _ => {}
@@ -330,7 +331,10 @@ fn ragged(line: &[u8], form: &PointsForm) -> String {
 }
 
 /// The fault of a field that holds no number.
-fn no_number(field: &[u8], place: usize, form: &PointsForm) -> String {
+fn no_number(line: &[u8], field: &[u8], place: usize, form: &PointsForm) -> String {
+    if repeats_header(&fields::fields(line, form.signs.delimiter), &form.roles, &form.names) {
+        return REPEATED_HEADER.to_owned();
+    }
     if fields::is_blank(field) {
         return format!(
             "has an empty field {}; give a number there, or leave the line out",
@@ -338,6 +342,14 @@ fn no_number(field: &[u8], place: usize, form: &PointsForm) -> String {
         );
     }
     let shown = String::from_utf8_lossy(&field[..field.len().min(WORD_BYTES_MAX)]);
+    if let Some(disguise) = fields::disguised(field) {
+        return format!("has {shown:?}, a number {disguise}");
+    }
+    let parts = || shown.split_whitespace().map(str::as_bytes);
+    if parts().count() > 1 && parts().all(|part| fields::number(part, form.signs.decimal).is_some())
+    {
+        return format!("has {shown:?}, numbers with no-break spaces between; write plain spaces");
+    }
     let other = if form.signs.decimal == b'.' { b',' } else { b'.' };
     let sign = if other == b',' { "comma" } else { "point" };
     let is_other = fields::number(field, other).is_some();

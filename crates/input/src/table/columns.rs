@@ -74,6 +74,15 @@ pub fn list(columns: &[usize], width: usize) -> String {
     ranges.join(",")
 }
 
+/// Columns (from 0, ascending) as ranges of numbers, which no name of a column can be taken for.
+pub fn ranges(columns: &[usize]) -> String {
+    let ranges: Vec<String> = columns
+        .chunk_by(|before, after| before + 1 == *after)
+        .map(|range| format!("{}-{}", range[0] + 1, range[range.len() - 1] + 1))
+        .collect();
+    ranges.join(",")
+}
+
 fn named(item: &str, names: &[&[u8]]) -> Option<std::ops::Range<usize>> {
     let place = names.iter().position(|name| fields::bare(name) == item.as_bytes())?;
     Some(place..place + 1)

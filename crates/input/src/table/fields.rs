@@ -173,6 +173,39 @@ pub fn without_thousands(field: &[u8], decimal: u8) -> Option<String> {
     (is_grouped && fraction.is_none_or(has_digits)).then(|| text.replace(between, ""))
 }
 
+/// The fault of a field that would be a number if it was written otherwise: it has spaces or
+/// apostrophes between thousands or around it, or is a formula that protects it in Excel. `None`
+/// for another field.
+pub fn disguised(field: &[u8]) -> Option<String> {
+    let whole = str::from_utf8(bare(field)).ok()?;
+    if let Some(written) = formula_text(field) {
+        return Some(format!("a formula that Excel keeps as text; write it as {written}"));
+    }
+    let is_space = |letter: char| letter.is_whitespace();
+    let text = whole.trim_matches(is_space);
+    if text.len() < whole.len() && (number(text.as_bytes(), b'.').is_some()) {
+        return Some(format!("with no-break spaces around it; write it as {text}"));
+    }
+    let is_apostrophe = |letter: char| matches!(letter, '\'' | '\u{2019}');
+    let kind = if text.contains(is_space) { "spaces" } else { "apostrophes" };
+    let place = text.rfind(['.', ',']).unwrap_or(text.len());
+    let (digits, fraction) = text.split_at(place);
+    let is_between = |letter: char| is_space(letter) || is_apostrophe(letter);
+    let grouped = digits.replace(is_between, ",");
+    let is_grouped = grouped.len() > digits.replace(is_between, "").len()
+        && may_be_thousands(grouped.as_bytes(), b',')
+        && fraction.bytes().skip(1).all(|byte| byte.is_ascii_digit());
+    is_grouped.then(|| {
+        format!("with {kind} between thousands; write it as {}", text.replace(is_between, ""))
+    })
+}
+
+/// The text in a formula such as `="A1"`, by which Excel keeps it as text.
+pub fn formula_text(field: &[u8]) -> Option<String> {
+    let text = unquoted(field)?;
+    Some(text.strip_prefix("=\"")?.strip_suffix('"')?.to_owned())
+}
+
 /// `--missing` with known words and that of a field, as a shell takes it.
 pub fn missing_option(known: &[String], field: &[u8]) -> String {
     let words: Vec<_> = known.iter().map(|word| word.as_bytes()).chain([bare(field)]).collect();
@@ -181,7 +214,7 @@ pub fn missing_option(known: &[String], field: &[u8]) -> String {
     let equals = if word.starts_with('-') { "=" } else { " " };
     match word.chars().all(is_plain) {
         true => format!("--missing{equals}{word}"),
-        false => format!("--missing{equals}'{word}'"),
+        false => format!("--missing{equals}'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -212,6 +245,32 @@ mod tests {
         assert_eq!(count(line, SPACES), 3);
         assert_eq!(fields(b"1,,3,", b','), [&b"1"[..], b"", b"3", b""]);
         assert_eq!(fields(b"a, \"b, c\",  d ", b','), [&b"a"[..], b" \"b, c\"", b"  d "]);
+    }
+
+    /// Numbers with spaces or apostrophes between thousands were offered as words for a missing
+    /// value, with an apostrophe that ended the shell's quotes.
+    #[test]
+    fn disguised_numbers_are_shown_as_numbers() {
+        for (text, expected) in [
+            ("1\u{a0}023", Some("spaces between thousands; write it as 1023")),
+            ("-12\u{202f}345.5", Some("write it as -12345.5")),
+            ("1\u{2009}023,25", Some("write it as 1023,25")),
+            ("8'189", Some("apostrophes between thousands; write it as 8189")),
+            ("1.5\u{a0}", Some("no-break spaces around it; write it as 1.5")),
+            ("=\"8.1\"", Some("a formula that Excel keeps as text; write it as 8.1")),
+            ("\"=\"\"8.1\"\"\"", Some("write it as 8.1")),
+            ("a b", None),
+            ("1 02", None),
+            ("8.1", None),
+            ("1023", None),
+        ] {
+            let what = disguised(text.as_bytes());
+            match expected {
+                Some(end) => assert!(what.as_ref().is_some_and(|w| w.ends_with(end)), "{what:?}"),
+                None => assert_eq!(what, None, "{text:?}"),
+            }
+        }
+        assert_eq!(missing_option(&[], b"8'x"), r"--missing '8'\''x'");
     }
 
     #[test]

@@ -23,7 +23,7 @@ const EVERY: &str = "all";
 const TABLES: &str = "matrix, points, edge list";
 
 /// Forms that are read.
-pub const READ: [InputForm; 29] = [
+pub const READ: [InputForm; 30] = [
     form(TABLES, "fields separated by tabs, commas, semicolons or spaces", "recognised"),
     form(TABLES, "decimal commas (`1,5;2,25`)", "recognised"),
     form(TABLES, "text and numbers in double quotes", "quotes are left out"),
@@ -35,7 +35,7 @@ pub const READ: [InputForm; 29] = [
     form("matrix, points", "empty columns at the end of all lines", "left out"),
     form("matrix, points", "lines of delimiters alone", "skipped"),
     form(MATRIX, "a header with a label above the genes, or without one (R)", "recognised"),
-    form(MATRIX, "an index of pandas in front of the genes", "left out"),
+    form(MATRIX, "an index of pandas, or several, in front of the genes", "left out"),
     form(MATRIX, "comments (`#`) above the table", "skipped"),
     form(MATRIX, "GCT 1.2 and 1.3", "Description and further columns left out, sizes checked"),
     form(MATRIX, "a GEO series matrix", "`!` lines left out, its end checked"),
@@ -54,7 +54,8 @@ pub const READ: [InputForm; 29] = [
     form(POINTS, "NumPy `.npy`, float32 or float64", "read"),
     form(POINTS, "Parquet", "pandas' index columns left out"),
     form(POINTS, "a line with the names of the columns", "recognised"),
-    form(POINTS, "an index of pandas (`Unnamed: 0`), names of rows", "left out"),
+    form(POINTS, "an index of pandas (`Unnamed: 0`) or several, names of rows", "left out"),
+    form(POINTS, "`centres.tsv` of an answer", "the three columns before the coordinates left out"),
     form(POINTS, "comments (`#`)", "skipped"),
     form(EDGES, "KINC text of version 1 and 3, a `clusters-*` tree", "read"),
     form(EDGES, "a pair matrix (Zarr)", "read"),
@@ -64,7 +65,7 @@ pub const READ: [InputForm; 29] = [
 ];
 
 /// Forms that are refused because they can be read in two ways.
-pub const TWO_READINGS: [InputForm; 16] = [
+pub const TWO_READINGS: [InputForm; 19] = [
     form(
         POINTS,
         "`1,5` in every line: two numbers, or one",
@@ -76,7 +77,7 @@ pub const TWO_READINGS: [InputForm; 16] = [
     form(MATRIX, "a column of numbers without a name: a sample, or none", "a name, or `--columns`"),
     form(
         POINTS,
-        "a first line `0,1,2`: names that count, or a point",
+        "a first line `0,1,2`, or `2019,2020` above fractions: names, or a point",
         "`--header present` or `absent`",
     ),
     form(
@@ -88,6 +89,17 @@ pub const TWO_READINGS: [InputForm; 16] = [
         POINTS,
         "a first column that counts lines, named such as `id`, or beside fractions: index or not",
         "`--columns 2-`",
+    ),
+    form(POINTS, "a column `id` of whole numbers beside fractions: index or not", "`--columns`"),
+    form(
+        POINTS,
+        "whole numbers called `label`, `cluster` or `class`, and `target` or `y` beside fractions",
+        "`--columns`",
+    ),
+    form(
+        MATRIX,
+        "a column that counts the lines, named such as `id`, behind the genes: index, or a sample",
+        "`--columns`",
     ),
     form(
         MATRIX,

@@ -124,6 +124,18 @@ fn is_padded(start: &[u8], place: usize) -> bool {
     text.contains(&b'\n') && text.iter().all(is_text) && rest.iter().all(|&byte| byte == 0)
 }
 
+/// The order of bytes of UTF-16, `LE` or `BE`, where every second byte of most letters is zero.
+fn unmarked_order(start: &[u8]) -> Option<&'static str> {
+    let start = &start[..start.len().min(4096)];
+    let pairs = start.len() / 2;
+    let zeros = |from: usize| start.iter().skip(from).step_by(2).filter(|&&b| b == 0).count();
+    match (zeros(0), zeros(1)) {
+        (0, count) if pairs > 1 && 4 * count > 3 * pairs => Some("LE"),
+        (count, 0) if pairs > 1 && 4 * count > 3 * pairs => Some("BE"),
+        _ => None,
+    }
+}
+
 /// Refuses unpacked bytes of a kind that is read, but for its compression: one of `readable` by
 /// its first bytes.
 ///
@@ -161,6 +173,17 @@ pub fn check_text(start: &[u8]) -> Result<(), String> {
         let name = packing.name();
         return Err(format!("is compressed twice, the inner time by {name}; unpack it once"));
     }
+    if start.get(257..262) == Some(b"ustar") {
+        return Err(
+            "is an archive of tar; unpack it with tar -xf, and give a file of it".to_owned()
+        );
+    }
+    if let Some(order) = unmarked_order(start) {
+        return Err(format!(
+            "looks like UTF-16 text without a byte order mark; convert it with iconv -f \
+             UTF-16{order} -t UTF-8"
+        ));
+    }
     match memchr::memchr(0, start) {
         Some(place) if is_padded(start, place) => Err(format!("{ZERO_BYTES} (byte {place})")),
         Some(place) => Err(format!(
@@ -190,6 +213,21 @@ mod tests {
         ] {
             let error = check_text(start).unwrap_err();
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_archive_and_unmarked_utf_16_are_named() {
+        let mut archive = vec![0; 512];
+        archive[..5].copy_from_slice(b"m.tsv");
+        archive[257..262].copy_from_slice(b"ustar");
+        assert!(check_text(&archive).unwrap_err().contains("unpack it with tar -xf"));
+        let text = "gene\ts1\na\t1\n";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for (bytes, order) in [(little, "UTF-16LE"), (big, "UTF-16BE")] {
+            let error = check_text(&bytes).unwrap_err();
+            assert!(error.ends_with(&format!("iconv -f {order} -t UTF-8")), "{error}");
         }
     }
 

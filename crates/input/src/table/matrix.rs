@@ -3,20 +3,20 @@
 mod above;
 mod form;
 mod header;
+mod programs;
 mod roles;
 
 use super::fields::{self, SPACES, is_blank};
 use super::fit::{self, Dialect, Requirements, TableFit};
 use super::{
     DecimalChoice, DelimiterChoice, HEAD_BYTES, HEAD_LINES, HeaderPresence, Role, TableLine,
-    TableLines, TableParams, shown,
+    TableLines, TableParams, shown, titles,
 };
 use roles::{ColumnRoles, MatrixColumns};
 
 pub use above::{MatrixKind, is_enough};
-use form::value;
 pub use form::{FormError, MatrixForm};
-pub use header::{counts_rows, is_index_label};
+use form::{first_names, value};
 
 /// Recognises the layout of the text whose first lines these are; see [`is_enough`].
 ///
@@ -70,18 +70,6 @@ pub fn recognise(
     Ok(form)
 }
 
-fn first_names(form: &MatrixForm, table: &[TableLine]) -> Vec<String> {
-    let Some(place) = form.roles.iter().position(|&role| role == Role::Name) else {
-        return Vec::new();
-    };
-    let rows = table.iter().filter(|line| line.number > form.begins_at.1);
-    let name = |line: &TableLine| {
-        let fields = fields::fields(line.text, form.signs.delimiter);
-        fields.get(place).and_then(|field| fields::unquoted(field))
-    };
-    rows.filter_map(name).filter(|name| !name.is_empty()).collect()
-}
-
 struct Recognition<'a> {
     params: &'a TableParams,
     /// Whether the file declares the delimiter.
@@ -110,6 +98,9 @@ impl Recognition<'_> {
     }
 
     fn delimited(&self) -> Result<MatrixForm, FormError> {
+        if let Some(what) = titles::title(self.table) {
+            return Err(FormError::line(&self.table[0], what));
+        }
         match self.fits().as_slice() {
             [] => match self.misfit().or_else(|| self.few_tabs()) {
                 Some(error) => Err(error),
@@ -166,7 +157,8 @@ impl Recognition<'_> {
         })?;
         let comma = if signs.decimal == b',' { ", with decimal commas" } else { "" };
         let what = format!(
-            "and those after it do not fit {option}; leave it out (they are separated by {}{comma})",
+            "and those after it do not fit {option}; leave it out (they are separated by \
+             {}{comma})",
             fit::delimiter_name(signs.delimiter)
         );
         Some(FormError::line(&self.table[0], what))
@@ -356,11 +348,12 @@ impl Recognition<'_> {
         names: &[&[u8]],
         width: usize,
     ) -> Result<ColumnRoles, FormError> {
-        let is_named = |name: &&[u8]| !is_blank(name) && header::is_label(name);
-        let has_names = fit.is_text.get(1) == Some(&true) || names.get(1).is_some_and(is_named);
-        let counts = header::counts_rows(fit, 0) && has_names;
-        let is_index = counts && names.first().is_none_or(|name| header::is_index_label(name));
-        let columns = MatrixColumns { fit, names, width, name: usize::from(is_index) };
+        let list = self.params.columns.as_deref();
+        if let Some(what) = programs::fault(names, list) {
+            return Err(FormError::line(&self.table[0], what));
+        }
+        let name = roles::indices(fit, names);
+        let columns = MatrixColumns { fit, names, width, name };
         if let Some(number) = columns.number_as_name() {
             let what = format!(
                 "begins with {}, where the name of a gene belongs; put a column of names before \
@@ -369,7 +362,6 @@ impl Recognition<'_> {
             );
             return Err(FormError::line(self.table.get(1).unwrap_or(&self.table[0]), what));
         }
-        let list = self.params.columns.as_deref();
         columns.layout(list).map_err(|what| FormError::line(&self.table[0], what))
     }
 

@@ -5,12 +5,14 @@
 //! named, and so are files of another kind. Every later line must be laid out alike.
 
 pub mod columns;
+pub mod counters;
 pub mod fields;
 pub mod fit;
 pub mod forms;
 pub mod kinds;
 pub mod matrix;
 pub mod points;
+pub mod titles;
 pub mod wording;
 
 use serde::{Deserialize, Serialize};

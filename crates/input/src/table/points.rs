@@ -1,39 +1,17 @@
 //! Recognises the layout of points in text from its first lines.
 
-use super::fields::{self, SPACES, is_blank, is_quoted};
+mod coordinates;
+
+use super::fields::{self, SPACES, is_blank};
 use super::fit::{self, Dialect, NONE, Requirements, TableFit};
-use super::matrix::{FormError, counts_rows, is_index_label};
+use super::matrix::FormError;
 use super::{
     DelimiterChoice, HEAD_LINES, HeaderPresence, Role, TableLine, TableLines, TableParams, columns,
-    declared_delimiter, shown,
+    declared_delimiter, titles,
 };
 
-/// Labels of columns that may count the rows.
-const COUNTER_LABELS: [&str; 18] = [
-    "index",
-    "id",
-    "idx",
-    "row",
-    "rows",
-    "no",
-    "nr",
-    "n",
-    "number",
-    "cell",
-    "cells",
-    "cell_id",
-    "cellid",
-    "sample",
-    "sample_id",
-    "point",
-    "obs",
-    "observation",
-];
 /// Dialect of one number a line with a decimal comma.
 const ALONE_COMMA: Dialect = Dialect { delimiter: NONE, decimal: b',' };
-/// Rows from which on a column of consecutive numbers may be an index.
-const COUNTED_ROWS: usize = 5;
-
 /// Layout of points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointsForm {
@@ -47,6 +25,8 @@ pub struct PointsForm {
     pub names: Vec<String>,
     /// Number and use of a column that is left out, in words.
     pub left_out: Option<String>,
+    /// Whether the header is that of `centres.tsv`.
+    pub is_answer: bool,
     /// Whether the first line declares the delimiter (`sep=;`).
     pub is_declared: bool,
     /// Whether a point may be a decimal sign or one between thousands, as far as the first lines
@@ -59,6 +39,12 @@ impl PointsForm {
     pub fn dimensions(&self) -> usize {
         self.roles.iter().filter(|&&role| role == Role::Value).count()
     }
+}
+
+/// Names of the columns that are coordinates.
+fn names_of(labels: &[&[u8]], roles: &[Role]) -> Vec<String> {
+    let pairs = labels.iter().zip(roles).filter(|(_, role)| **role == Role::Value);
+    pairs.filter_map(|(name, _)| fields::unquoted(fields::bare(name))).collect()
 }
 
 /// Whether a line holds a point: it is not empty, and no comment.
@@ -99,6 +85,9 @@ pub fn recognise(bytes: &[u8], params: &TableParams) -> Result<Option<PointsForm
 fn of_lines(lines: &[TableLine], params: &TableParams) -> Result<Option<PointsForm>, FormError> {
     if lines.is_empty() {
         return Ok(None);
+    }
+    if let Some(what) = titles::title(lines) {
+        return Err(FormError::line(&lines[0], what));
     }
     let demand = Requirements {
         params,
@@ -207,14 +196,17 @@ impl Recognition<'_> {
             roles.fill(Role::Skipped);
             self.chosen(list, &names, width)?.iter().for_each(|&c| roles[c] = Role::Value);
         }
+        let labels = if has_header { fit::labels(&first, width) } else { Vec::new() };
+        let names = names_of(&labels, &roles);
         let header = if has_header { self.line.number } else { 0 };
         let signs = Dialect { delimiter, decimal };
         Ok(PointsForm {
             signs,
             roles,
             header,
-            names: Vec::new(),
+            names,
             left_out: None,
+            is_answer: false,
             is_declared: false,
             has_open_sign: false,
         })
@@ -234,11 +226,14 @@ impl Recognition<'_> {
         };
         let values = || (0..fit.width()).filter(|&column| !fit.is_text[column]);
         let has_number = first.iter().any(|field| is_any_number(field));
-        let short = named + 1 == fit.width() && !has_number;
+        let numbered = coordinates::numbered_header(fit, named)
+            .map_err(|what| FormError::line(self.line, what));
+        let is_numbered = self.params.header == HeaderPresence::Auto && numbered?;
+        let short = named + 1 == fit.width() && (!has_number || is_numbered);
         let has_header = match self.params.header {
             HeaderPresence::Present => true,
             HeaderPresence::Absent => false,
-            HeaderPresence::Auto if short => true,
+            HeaderPresence::Auto if short || is_numbered => true,
             HeaderPresence::Auto if named != fit.width() && named != full => {
                 return self.by_first_line(None);
             }
@@ -263,13 +258,22 @@ impl Recognition<'_> {
             (true, false) => first.clone(),
         };
         let (mut roles, left_out) = self.roles(fit, &names)?;
-        let pairs = names.iter().zip(&roles).filter(|(_, role)| **role == Role::Value);
-        let names = pairs.filter_map(|(name, _)| fields::unquoted(fields::bare(name))).collect();
+        let is_answer = coordinates::is_answer(&names);
+        let names = names_of(&names, &roles);
         roles.resize(full, Role::Empty);
         let header = if has_header { self.line.number } else { 0 };
         let has_open_sign = self.params.decimal.byte().is_none() && fit::is_open_sign(fit);
         let (signs, is_declared) = (fit.signs, false);
-        Ok(PointsForm { signs, roles, header, names, left_out, is_declared, has_open_sign })
+        Ok(PointsForm {
+            signs,
+            roles,
+            header,
+            names,
+            left_out,
+            is_answer,
+            is_declared,
+            has_open_sign,
+        })
     }
 
     /// Refuses a first line of numbers that are separated otherwise than those below.
@@ -300,17 +304,23 @@ impl Recognition<'_> {
         let numbers: Option<Vec<usize>> = fit.first[..fit.width()].iter().map(number).collect();
         let Some(numbers) = numbers else { return Ok(()) };
         let counts = |from: usize| (from..).zip(&numbers).all(|(place, &number)| number == place);
-        let has_fractions = || fit.rows.iter().all(|row| row[0].contains(&fit.signs.decimal));
+        let is_fraction =
+            |column: usize| fit.rows.iter().all(|row| row[column].contains(&fit.signs.decimal));
+        let are_fractions =
+            (0..numbers.len()).filter(|&column| fit.is_read[column]).all(is_fraction);
         let is_doubtful = match numbers.len() {
-            1 => counts(0) && fit.rows[0] != fit.first && has_fractions(),
-            count => (counts(0) || (count > 2 && counts(1))) && fit.rows[0] != fit.first,
+            _ if fit.rows[0] == fit.first => false,
+            1 => counts(0) && are_fractions,
+            count => {
+                let is_above_fractions = fit.rows.len() > 1 && are_fractions;
+                counts(0) || (count > 2 && counts(1)) || is_above_fractions
+            }
         };
         match is_doubtful {
             false => Ok(()),
             true => Err(FormError::line(
                 self.line,
-                "may be a header that counts the columns, or a point; say --header present or \
-                 absent",
+                "may be a header of numbers, or a point; say --header present or absent",
             )),
         }
     }
@@ -322,69 +332,16 @@ impl Recognition<'_> {
         names: &[&[u8]],
     ) -> Result<(Vec<Role>, Option<String>), FormError> {
         let width = fit.width();
-        let mut roles = vec![Role::Value; width];
         if let Some(list) = &self.params.columns {
             let chosen = self.chosen(list, names, width)?;
-            roles.fill(Role::Skipped);
+            let mut roles = vec![Role::Skipped; width];
             chosen.iter().for_each(|&column| roles[column] = Role::Value);
             let text = format!("{} of {width} columns left out", width - chosen.len());
             return Ok((roles, (chosen.len() < width).then_some(text)));
         }
-        let label = names.first().map(|name| fields::bare(name));
-        let lower = label.map(|label| String::from_utf8_lossy(label).to_lowercase());
-        let is_index = label.is_some_and(|label| is_index_label(label) && label != b"index");
-        let is_quoted = || {
-            let quoted =
-                |row: &Vec<&[u8]>| is_quoted(row[0]) && !row[1..].iter().any(|f| is_quoted(f));
-            fit.rows.iter().all(quoted)
-        };
-        let left_out = match width {
-            1 => None,
-            _ if fit.is_text[0] => Some("names of the rows"),
-            _ if is_index || is_quoted() => Some("an index"),
-            _ => None,
-        };
-        if left_out.is_some() {
-            roles[0] = Role::Skipped;
-        } else if width > 1 && self.may_count(fit, lower.as_deref()) {
-            return Err(FormError::line(
-                self.line,
-                format!(
-                    "and those after it begin with numbers that count the lines, an index or a \
-                 coordinate; give --columns 2-{width} or --columns 1-{width}"
-                ),
-            ));
-        }
-        if let Some(column) = (0..width).find(|&c| fit.is_text[c] && roles[c] == Role::Value) {
-            let label = names.get(column).map_or(String::new(), |name| format!(" {}", shown(name)));
-            let number = column + 1;
-            let field = fit.rows[0][column];
-            let numbers: Vec<usize> =
-                (0..width).filter(|&c| !fit.is_text[c] && roles[c] == Role::Value).collect();
-            let what = format!(
-                "has a column {number}{label} that holds text, such as {}; give the columns of the \
-                 coordinates, such as --columns {}",
-                shown(field),
-                columns::list(&numbers, width)
-            );
-            return Err(FormError::line(self.line, what));
-        }
-        Ok((roles, left_out.map(|what| format!("column 1 ({what}) left out"))))
-    }
-
-    /// Whether the first column may be an index: it counts the rows, and its name or the other
-    /// columns do not say that it is a coordinate.
-    fn may_count(&self, fit: &TableFit, label: Option<&str>) -> bool {
-        if let Some(label) = label {
-            return COUNTER_LABELS.contains(&label) && counts_rows(fit, 0);
-        }
-        let mut all = fit.clone();
-        if self.params.header != HeaderPresence::Absent && all.rows[0] != all.first {
-            all.rows.insert(0, all.first.clone());
-        }
-        let has_fraction =
-            |row: &Vec<&[u8]>| row[1..].iter().any(|field| field.contains(&fit.signs.decimal));
-        all.rows.len() >= COUNTED_ROWS && counts_rows(&all, 0) && all.rows.iter().any(has_fraction)
+        let has_header = !names.is_empty() || self.params.header == HeaderPresence::Absent;
+        coordinates::recognise(fit, names, !has_header)
+            .map_err(|what| FormError::line(self.line, what))
     }
 }
 
@@ -449,8 +406,11 @@ mod tests {
             ("1,5\n2,25\n", "give --delimiter comma or --decimal comma"),
             ("0,1,2\n0.5,0.25,3\n", "--header present or absent"),
             ("1,234\t5,678\n2,345\t6,789\n", "--decimal comma"),
-            ("id,x\n1,0.5\n2,0.25\n", "--columns 2-2 or --columns 1-2"),
-            ("0,0.5\n1,0.25\n2,7\n3,8\n4,9\n", "--columns 2-2 or --columns 1-2"),
+            ("id,x\n1,0.5\n2,0.25\n", "--columns 2-2 to leave it out, --columns 1-2 to keep it"),
+            ("0,0.5\n1,0.25\n2,7\n3,8\n4,9\n", "--columns 2-2 to leave it out, --columns 1-2"),
+            ("2019,2020\n0.5,0.25\n1.5,2.5\n", "--header present or absent"),
+            (",1,2\n0.5,0.25,1.5\n1.5,2.5,3.5\n", "--header present if it names the columns"),
+            ("My points,\nx,y\n1,2\n", "is a title"),
             ("x,y,kind\n1,2,a\n3,4,b\n", "--columns 1-2"),
             ("1,5\n2,25\n3,75\n", "give --delimiter comma or --decimal comma"),
             ("0.5 2.5\n1.5\t3.25\n2.5\t6.25\n", "separated by spaces, the lines after it by tabs"),

@@ -141,6 +141,21 @@ fn an_empty_cluster_keeps_its_centre_and_equal_points_share_the_first() {
     assert_eq!(workspace.centres()[2][3..], [900.0, 900.0]);
 }
 
+/// An answer was refused as first centres: its columns of sizes and inertias were coordinates, and
+/// with `--columns` for the points some of them took the place of the right ones.
+#[test]
+fn an_answer_seeds_a_run_with_chosen_columns() {
+    let workspace = Workspace::new();
+    let answer = "cluster\tsize\tinertia\tx1\tx2\n0\t5\t1.5\t0.0\t0.5\n1\t7\t2.5\t9.0\t9.5\n";
+    let centres = workspace.write("centres.tsv", answer);
+    let path = workspace.write("p.csv", "id,a,b\n1,0.5,0.25\n2,9.5,9.25\n3,9.5,8.25\n");
+    let parameters = json!({ "clusters": 2, "centres": centres, "columns": "2-3" });
+    let request = workspace.request(&[&path], parameters);
+    assert_eq!(cuesta_kmeans::recognised(&request).unwrap().len(), 2);
+    run_verified(&request);
+    assert_eq!(workspace.clusters(), [0, 1, 1]);
+}
+
 #[test]
 fn points_far_from_the_origin_are_distinguished() {
     let workspace = Workspace::new();

@@ -22,11 +22,12 @@ def read(path: str, layer: str | None) -> Matrix:
     require(path, "a Matrix Market file", "anndata", "scipy", "numpy")
     no_layers(path, "a Matrix Market file", layer)
     from scipy.io import mmread
+    from scipy.sparse import csr_matrix
 
     place = Path(path)
     file = single(place, MATRIX) if place.is_dir() else place
     try:
-        values = mmread(str(file)).tocsr()
+        values = csr_matrix(mmread(str(file)))
     except (OSError, ValueError, AttributeError) as error:
         raise unreadable(str(file), error) from None
     folder = place if place.is_dir() else place.parent

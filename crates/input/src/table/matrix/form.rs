@@ -116,3 +116,16 @@ pub(super) fn value(field: &[u8], decimal: u8, missing: &[String]) -> Option<f64
     let number = fields::number(field, decimal).filter(|value| !value.is_nan())?;
     Some(if is_missing_number(number, decimal, missing) { f64::NAN } else { number })
 }
+
+/// Names of the genes in the first lines.
+pub(super) fn first_names(form: &MatrixForm, table: &[TableLine]) -> Vec<String> {
+    let Some(place) = form.roles.iter().position(|&role| role == Role::Name) else {
+        return Vec::new();
+    };
+    let rows = table.iter().filter(|line| line.number > form.begins_at.1);
+    let name = |line: &TableLine| {
+        let fields = fields::fields(line.text, form.signs.delimiter);
+        fields.get(place).and_then(|field| fields::unquoted(field))
+    };
+    rows.filter_map(name).filter(|name| !name.is_empty()).collect()
+}

@@ -1,5 +1,6 @@
 //! Headers of matrices, and columns that count rows.
 
+use super::super::counters;
 use super::super::fields::{self, is_blank};
 use super::super::fit::{Dialect, TableFit};
 use super::super::{Role, TableLine, no_utf8};
@@ -56,14 +57,13 @@ const ANNOTATIONS: [&str; 47] = [
     "transcriptlength",
     "width",
 ];
-/// Columns that programs write for an index, in lower case.
-const INDICES: [&str; 3] = ["unnamed: 0", "__index_level_0__", "...1"];
 
 /// Whether a column is no sample by its label.
 pub fn is_annotation(label: &[u8]) -> bool {
     let lower = String::from_utf8_lossy(label).to_lowercase();
     let plain: String = lower.chars().filter(|letter| letter.is_alphanumeric()).collect();
-    ANNOTATIONS.contains(&plain.as_str()) || INDICES.contains(&lower.as_str())
+    let is_index = counters::is_unnamed(label) && !plain.is_empty() || lower == "...1";
+    is_index || ANNOTATIONS.contains(&plain.as_str())
 }
 
 /// First columns of featureCounts, in lower case: a gene and its annotation.
@@ -100,9 +100,6 @@ const LABELS: [&str; 16] = [
     "transcript",
 ];
 
-/// Labels that pandas gives an index, and people do.
-const INDEX_LABELS: [&str; 4] = ["", "unnamed: 0", "index", "__index_level_0__"];
-
 /// Whether a field stands above names of genes, by its words.
 pub fn is_label(field: &[u8]) -> bool {
     let text = String::from_utf8_lossy(fields::bare(field)).to_lowercase();
@@ -111,19 +108,12 @@ pub fn is_label(field: &[u8]) -> bool {
 
 /// Whether a field stands above an index.
 pub fn is_index_label(field: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(fields::bare(field)).to_lowercase();
-    INDEX_LABELS.contains(&text.as_str())
+    counters::is_unnamed(field) || fields::bare(field).eq_ignore_ascii_case(b"index")
 }
 
 /// Whether a column counts the rows from 0 or 1.
 pub fn counts_rows(fit: &TableFit<'_>, column: usize) -> bool {
-    let number = |row: &Vec<&[u8]>| -> Option<usize> {
-        str::from_utf8(fields::bare(row[column])).ok()?.parse().ok()
-    };
-    let Some(first) = fit.rows.first().and_then(number).filter(|&first| first <= 1) else {
-        return false;
-    };
-    fit.rows.iter().zip(first..).all(|(row, place)| number(row) == Some(place))
+    counters::counts(fit.rows.iter().map(|row| row[column]))
 }
 
 /// Names in fields of a line.

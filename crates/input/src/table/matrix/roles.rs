@@ -1,7 +1,8 @@
 //! Columns of a matrix: the names of the genes, the samples, and what is left out.
 
+use super::super::fields::is_blank;
 use super::super::fit::TableFit;
-use super::super::{Role, columns, fields, shown};
+use super::super::{Role, columns, counters, fields, shown};
 use super::MatrixKind;
 use super::header;
 
@@ -13,7 +14,26 @@ pub struct ColumnRoles {
     pub roles: Vec<Role>,
 }
 
+/// Columns in front of the names of genes that are indices, as pandas writes them.
+pub fn indices(fit: &TableFit<'_>, names: &[&[u8]]) -> usize {
+    let is_index = |column: &usize| {
+        let has_label = names.get(*column).is_none_or(|name| header::is_index_label(name));
+        has_label && header::counts_rows(fit, *column)
+    };
+    let is_named = |name: &&[u8]| !is_blank(name) && header::is_label(name);
+    let has_names = |column: usize| {
+        fit.is_text.get(column) == Some(&true) || names.get(column).is_some_and(is_named)
+    };
+    let count = (0..fit.width()).take_while(is_index).count();
+    if has_names(count) { count } else { 0 }
+}
+
 const NO_SAMPLE: &str = "give a table with a column of numbers for each sample";
+
+/// Whether R gives a column this label where it has none.
+fn is_r_index(label: &[u8]) -> bool {
+    [&b"X"[..], b"V1"].contains(&label)
+}
 
 /// Columns of a table that may be a matrix.
 #[derive(Clone, Copy)]
@@ -59,8 +79,43 @@ impl MatrixColumns<'_> {
             return Err(format!(
                 "has a column {number} without a name; name it, or to leave it out, {remedy}"
             ));
+        } else if let Some(what) = self.counting(&chosen) {
+            return Err(what);
         }
         self.with_samples(kind, &chosen)
+    }
+
+    /// The fault of columns right behind the names that count the genes.
+    fn counting(&self, chosen: &[usize]) -> Option<String> {
+        let values = |column: usize| self.fit.rows.iter().map(move |row| row[column]);
+        let is_sample = |column: &&usize| self.is_sample(**column);
+        let samples: Vec<usize> = chosen.iter().filter(is_sample).copied().collect();
+        let is_many = self.fit.rows.len() >= counters::COUNTED_ROWS;
+        let is_count = |column: &&usize| {
+            let label = self.label(**column);
+            let is_index = counters::is_counter(label) || (is_many && is_r_index(label));
+            is_index && counters::counts(values(**column))
+        };
+        let count = chosen.iter().take_while(is_count).count();
+        let rest: Vec<usize> =
+            samples.iter().copied().filter(|column| !chosen[..count].contains(column)).collect();
+        if count == 0 || rest.is_empty() {
+            return None;
+        }
+        let named: Vec<String> = chosen[..count]
+            .iter()
+            .map(|&column| format!("{} {}", column + 1, shown(self.label(column))))
+            .collect();
+        let (noun, them) = if count == 1 { ("column", "it") } else { ("columns", "them") };
+        let all: Vec<usize> =
+            samples.iter().copied().filter(|&column| column > self.name).collect();
+        Some(format!(
+            "has {noun} {} of numbers that count the lines, or a sample; give --columns {} to \
+             leave {them} out, --columns {} to keep {them}",
+            named.join(", "),
+            columns::ranges(&rest),
+            columns::ranges(&all)
+        ))
     }
 
     /// Whether a header leaves the name of a column of numbers out.
@@ -112,10 +167,25 @@ impl MatrixColumns<'_> {
 
     fn no_sample(&self, column: usize, chosen: &[usize]) -> String {
         let label = self.label(column);
+        let mut fields = self.fit.rows.iter().filter_map(|row| row.get(column));
+        let disguised = fields.find_map(|field| Some((shown(field), fields::disguised(field)?)));
+        if let Some((field, what)) = disguised {
+            return format!("has a column {} with {field}, a number {what}", column + 1);
+        }
         let is_named = header::is_annotation(label);
         let what = if is_named { "is no sample by its name" } else { "holds text" };
         let label = if label.is_empty() { String::new() } else { format!(" {}", shown(label)) };
         let (number, remedy) = (column + 1, self.remedy(chosen));
+        if let Some(name) = self.later_name(column, chosen) {
+            let samples = chosen.iter().copied().filter(|&c| c > name && self.is_sample(c));
+            let of_names: Vec<usize> = [name].into_iter().chain(samples).collect();
+            return format!(
+                "has a column {number}{label} that {what}; to name the genes by column {}, give \
+                 --columns {}",
+                name + 1,
+                columns::list(&of_names, self.width)
+            );
+        }
         if !is_named && self.may_name_genes(column) && chosen.first() == Some(&column) {
             let of_names = columns::list(&(column..self.width).collect::<Vec<_>>(), self.width);
             return format!(
@@ -124,6 +194,15 @@ impl MatrixColumns<'_> {
             );
         }
         format!("has a column {number}{label} that {what}; {remedy}")
+    }
+
+    /// The column of text that names the genes behind indices, of which `column` is one.
+    fn later_name(&self, column: usize, chosen: &[usize]) -> Option<usize> {
+        let is_index = |column: usize| counters::is_unnamed(self.label(column));
+        let mut rest = chosen.iter().copied().skip_while(|&c| c < column || is_index(c));
+        let name = rest.next()?;
+        let is_front = is_index(self.name) && is_index(column) && chosen.first() == Some(&column);
+        (is_front && self.may_name_genes(name)).then_some(name)
     }
 
     /// The remedy for a choice with a column that is no sample: the rest of it, or all samples.
