@@ -30,7 +30,7 @@ def test_a_long_stage_reports_progress_each_ten_seconds(
     ]
 
 
-def test_a_note_with_the_name_of_a_file_is_one_line_without_colours(
+def test_notes_with_names_of_files_have_neither_line_breaks_nor_colours(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file called by a line break and a colour wrote a line of its own, in red. Notes and

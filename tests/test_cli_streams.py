@@ -111,7 +111,7 @@ def test_a_full_disk_under_standard_output_is_named(words: str) -> None:
 def test_a_broken_pipe_ends_a_command_as_sigpipe_does(words: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    with open(writing, "wb") as output:
+    with os.fdopen(writing, "wb") as output:
         done = subprocess.run(
             [sys.executable, "-m", "cuesta", *words.split()],
             stdout=output, stderr=subprocess.PIPE, check=False,

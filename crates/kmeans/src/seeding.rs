@@ -121,8 +121,8 @@ fn spread(
     }
 }
 
-/// How to read centres: an answer has all its coordinates, whatever `--columns` chooses of the
-/// points.
+/// Returns the options for a file of centres: an answer has all its coordinates, whatever
+/// `--columns` chooses of the points.
 pub(crate) fn of_centres(file: &Path, table: &TableParams) -> Result<TableParams> {
     let all = TableParams { columns: None, ..table.clone() };
     let is_answer =

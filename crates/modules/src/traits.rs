@@ -61,11 +61,12 @@ impl Table {
         if names_samples(0) || !self.counts_rows() {
             return Ok(());
         }
-        let others: Vec<usize> = (1..self.header.len())
+        let candidates: Vec<usize> = (1..self.header.len())
             .filter(|column| is_index || names_samples(*column))
             .filter(|column| self.may_name(*column, &samples))
             .collect();
-        let Some(&column) = others.iter().find(|column| names_samples(**column)).or(others.first())
+        let Some(&column) =
+            candidates.iter().find(|column| names_samples(**column)).or(candidates.first())
         else {
             return Ok(());
         };

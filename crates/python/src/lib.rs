@@ -236,10 +236,11 @@ mod _native {
     /// whole, count the rows and have a fraction, and whether it is left out.
     #[pyfunction]
     fn point_doubt(columns: Vec<(String, bool, bool, bool, bool)>, rows: usize) -> Option<String> {
-        let column = |(label, is_whole, counts, has_fraction, is_skipped): (String, _, _, _, _)| {
-            let label = Some(label.into_bytes());
-            PointColumn { label, is_whole, counts, has_fraction, is_skipped }
-        };
+        let column =
+            |(label, is_integer, counts, has_fraction, is_skipped): (String, _, _, _, _)| {
+                let label = Some(label.into_bytes());
+                PointColumn { label, is_integer, counts, has_fraction, is_skipped }
+            };
         counters::doubt(&columns.into_iter().map(column).collect::<Vec<_>>(), rows)
     }
 

@@ -54,7 +54,7 @@ def _facts(values: NDArray[np.generic], is_integer: bool) -> tuple[bool, bool, b
     numbers = values.astype(np.float64)
     finite = numbers[np.isfinite(numbers)]
     has_fraction = bool(np.any(finite != np.floor(finite)))
-    is_whole = len(finite) == len(numbers) and not has_fraction
+    is_integral = len(finite) == len(numbers) and not has_fraction
     places = np.arange(len(numbers))
     counts = is_integer and numbers[0] in (0, 1) and bool(np.all(numbers - numbers[0] == places))
-    return is_whole, bool(counts), has_fraction
+    return is_integral, bool(counts), has_fraction

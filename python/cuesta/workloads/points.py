@@ -315,9 +315,9 @@ def _shape(path: str, source: Any, columns: str | None) -> _Shape:
     types = [getattr(field.type, "value_type", field.type) for field in fields]
     lists = [field.name for field in fields if hasattr(field.type, "value_type")]
     if lists and len(fields) > len(lists):
-        beside = next(field for field in fields if field.name not in lists)
+        single = next(field for field in fields if field.name not in lists)
         raise InputError(
-            f"{path}: column {beside.name} ({beside.type}) is beside {lists[0]}, whose lists of "
+            f"{path}: column {single.name} ({single.type}) is beside {lists[0]}, whose lists of "
             f"numbers are points; leave it out with --columns {shlex.quote(lists[0])}"
         )
     for field, kind in zip(fields, types, strict=True):

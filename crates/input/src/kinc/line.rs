@@ -165,10 +165,10 @@ pub fn check_pair(gene1: u32, gene2: u32, cluster: u32) -> Result<(), String> {
 /// # Errors
 /// A sentence continuing "line N of FILE ...".
 pub fn parse_integer(bytes: &[u8], field: usize) -> Result<u32, String> {
-    let is_whole = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
-    if !is_whole || bytes.len() > 9 {
+    let is_number = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
+    if !is_number || bytes.len() > 9 {
         let text = show(bytes);
-        return Err(match is_whole {
+        return Err(match is_number {
             _ if bytes.starts_with(b"\xEF\xBB\xBF") => "begins with a byte order mark, which KINC \
                 does not write; remove it, such as by tail -c +4 FILE"
                 .to_owned(),

@@ -162,11 +162,11 @@ fn numbered_by(lines: &[&Line], delimiter: u8) -> Result<Option<ListForm>, Fault
     }
     if data.iter().all(|row| !fields::is_text(row[1])) {
         // A matrix of a sample, or a list of numbers such as those of Entrez?
-        let is_whole = |row: &Vec<&[u8]>| number_of(row[1]).is_some();
+        let is_integer = |row: &Vec<&[u8]>| number_of(row[1]).is_some();
         let what = "counts its lines in front of numbers: names of genes, or values of a sample? \
                     give one name a line";
         let number = lines[usize::from(has_header)].0;
-        let is_unclear = data.len() > 1 && data.iter().all(is_whole);
+        let is_unclear = data.len() > 1 && data.iter().all(is_integer);
         return if is_unclear { Err((number, what.to_owned())) } else { Ok(None) };
     }
     let above = if has_header { lines[0].0 } else { 0 };

@@ -12,7 +12,7 @@ use super::mates::Pair;
 use super::{OPERATION, text, trim};
 use crate::unpack;
 
-/// How interleaved reads of which some have no mate become reads that are taken.
+/// Remedy for interleaved reads of which some have no mate.
 const REPAIR: &str = "pair the reads with BBTools (repair.sh in=FILE out=pairs.fq \
                       outs=singles.fq) and give pairs.fq --interleaved -s singles.fq";
 

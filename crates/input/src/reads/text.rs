@@ -73,7 +73,7 @@ pub(super) struct TrimmedEnd<R> {
 }
 
 impl<R: Read> TrimmedEnd<R> {
-    /// The same text, without more blank lines at its end than parsers read.
+    /// Removes blank lines at the end of a text that parsers do not read.
     pub(super) fn new(text: R) -> Self {
         Self { text, held: Vec::new(), ready: Vec::new(), position: 0, is_ended: false }
     }

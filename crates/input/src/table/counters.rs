@@ -89,7 +89,7 @@ pub struct PointColumn {
     /// Its name, where there is one.
     pub label: Option<Vec<u8>>,
     /// Whether all its numbers are whole.
-    pub is_whole: bool,
+    pub is_integer: bool,
     /// Whether its numbers count the rows from 0 or 1.
     pub counts: bool,
     /// Whether one of its numbers is a fraction.
@@ -138,8 +138,8 @@ pub fn doubt(columns: &[PointColumn], rows: usize) -> Option<String> {
 /// Numbers that a column may hold instead of coordinates.
 fn reason(columns: &[PointColumn], place: usize, is_leading: bool) -> Option<&'static str> {
     let column = &columns[place];
-    let mut others = columns.iter().enumerate().filter(|(other, _)| *other != place);
-    let has_fractions = others.any(|(_, other)| !other.is_skipped && other.has_fraction);
+    let mut rest = columns.iter().enumerate().filter(|(other, _)| *other != place);
+    let has_fractions = rest.any(|(_, other)| !other.is_skipped && other.has_fraction);
     let label = column.label.as_deref().unwrap_or_default();
     let text = lower(label);
     let is_plane = || {
@@ -149,7 +149,7 @@ fn reason(columns: &[PointColumn], place: usize, is_leading: bool) -> Option<&'s
     if column.counts && (is_counter(label) || (is_leading && has_fractions)) {
         return Some("numbers that count the lines");
     }
-    if !column.is_whole {
+    if !column.is_integer {
         return None;
     }
     if is_identifier(label) && has_fractions {
@@ -165,7 +165,7 @@ mod tests {
 
     fn column(label: &str, counts: bool, has_fraction: bool) -> PointColumn {
         let label = Some(label.as_bytes().to_vec());
-        PointColumn { label, is_whole: !has_fraction, counts, has_fraction, is_skipped: false }
+        PointColumn { label, is_integer: !has_fraction, counts, has_fraction, is_skipped: false }
     }
 
     #[test]
@@ -185,19 +185,19 @@ mod tests {
     #[test]
     fn both_readings_of_columns_are_named() {
         let (x, z) = (column("x", false, true), column("z", false, true));
-        let whole = |label: &str| column(label, false, false);
+        let integer = |label: &str| column(label, false, false);
         for (columns, rows, expected) in [
             (vec![column("V1", true, false), x.clone(), z.clone()], 5, Some("2-3")),
             (vec![column("V1", true, false), x.clone(), z.clone()], 4, None),
-            (vec![column("V1", true, false), whole("a"), whole("b")], 9, None),
+            (vec![column("V1", true, false), integer("a"), integer("b")], 9, None),
             (vec![column("V1", true, false), column("X", true, false), z.clone()], 5, Some("3-3")),
             (vec![x.clone(), column("t", true, false), z.clone()], 5, None),
-            (vec![whole("id"), x.clone(), z.clone(), whole("y_true")], 3, Some("2-3")),
-            (vec![whole("id"), whole("a")], 3, None),
-            (vec![x.clone(), whole("y"), z.clone()], 9, None),
-            (vec![z.clone(), whole("y")], 9, Some("1-1")),
-            (vec![z.clone(), whole("target"), whole("b")], 9, Some("1-1,3-3")),
-            (vec![whole("a"), whole("label")], 9, Some("1-1")),
+            (vec![integer("id"), x.clone(), z.clone(), integer("y_true")], 3, Some("2-3")),
+            (vec![integer("id"), integer("a")], 3, None),
+            (vec![x.clone(), integer("y"), z.clone()], 9, None),
+            (vec![z.clone(), integer("y")], 9, Some("1-1")),
+            (vec![z.clone(), integer("target"), integer("b")], 9, Some("1-1,3-3")),
+            (vec![integer("a"), integer("label")], 9, Some("1-1")),
         ] {
             let what = doubt(&columns, rows);
             let expected = expected.map(|list| format!("--columns {list} to leave"));

@@ -177,13 +177,13 @@ pub fn without_thousands(field: &[u8], decimal: u8) -> Option<String> {
 /// apostrophes between thousands or around it, or is a formula that protects it in Excel. `None`
 /// for another field.
 pub fn disguised(field: &[u8]) -> Option<String> {
-    let whole = str::from_utf8(bare(field)).ok()?;
+    let content = str::from_utf8(bare(field)).ok()?;
     if let Some(written) = formula_text(field) {
         return Some(format!("a formula that Excel keeps as text; write it as {written}"));
     }
     let is_space = |letter: char| letter.is_whitespace();
-    let text = whole.trim_matches(is_space);
-    if text.len() < whole.len() && (number(text.as_bytes(), b'.').is_some()) {
+    let text = content.trim_matches(is_space);
+    if text.len() < content.len() && (number(text.as_bytes(), b'.').is_some()) {
         return Some(format!("with no-break spaces around it; write it as {text}"));
     }
     let is_apostrophe = |letter: char| matches!(letter, '\'' | '\u{2019}');

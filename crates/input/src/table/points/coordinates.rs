@@ -62,8 +62,8 @@ pub fn recognise(
 
 /// Whether these names are those of `centres.tsv`.
 pub fn is_answer(names: &[&[u8]]) -> bool {
-    let is_own = |(name, own): (&&[u8], &&str)| fields::bare(name) == own.as_bytes();
-    names.len() > OF_CENTRES.len() && names.iter().zip(&OF_CENTRES).all(is_own)
+    let is_equal = |(name, known): (&&[u8], &&str)| fields::bare(name) == known.as_bytes();
+    names.len() > OF_CENTRES.len() && names.iter().zip(&OF_CENTRES).all(is_equal)
 }
 
 /// Whether a first line of whole numbers, of which `named` fields are not empty at its end, stands
@@ -73,19 +73,19 @@ pub fn is_answer(names: &[&[u8]]) -> bool {
 /// A sentence continuing "line N of FILE" for an empty corner above numbers that are no index.
 pub fn numbered_header(fit: &TableFit, named: usize) -> Result<bool, String> {
     let width = fit.width();
-    let is_whole =
+    let is_integer =
         |field: &&[u8]| str::from_utf8(fields::bare(field)).is_ok_and(|t| t.parse::<u64>().is_ok());
     let names = &fit.first[..named];
     if named + 1 == width && width > 1 {
         // Above few rows, it may be a point that lacks a number.
         let is_index = fit.rows.len() >= counters::COUNTED_ROWS
             && (fit.is_text[0] || counters::counts(fit.rows.iter().map(|row| row[0])));
-        return Ok(names.iter().all(is_whole) && is_index);
+        return Ok(names.iter().all(is_integer) && is_index);
     }
-    if named != width || width < 2 || !is_blank(names[0]) || !names[1..].iter().all(is_whole) {
+    if named != width || width < 2 || !is_blank(names[0]) || !names[1..].iter().all(is_integer) {
         return Ok(false);
     }
-    if fit.is_text[0] || fit.rows.iter().all(|row| is_whole(&row[0])) {
+    if fit.is_text[0] || fit.rows.iter().all(|row| is_integer(&row[0])) {
         return Ok(true);
     }
     Err("has an empty field 1 and then whole numbers; give --header present if it names the \
@@ -98,7 +98,7 @@ fn facts(fit: &TableFit, names: &[&[u8]], rows: &[&[&[u8]]], column: usize) -> P
     let is_fraction = |number: f64| number.is_finite() && number.fract() != 0.0;
     PointColumn {
         label: names.get(column).map(|name| fields::bare(name).to_vec()),
-        is_whole: numbers().all(|number| number.is_some_and(|value| value.fract() == 0.0)),
+        is_integer: numbers().all(|number| number.is_some_and(|value| value.fract() == 0.0)),
         counts: counters::counts(rows.iter().map(|row| row[column])),
         has_fraction: !fit.is_text[column] && numbers().flatten().any(is_fraction),
         is_skipped: false,
@@ -119,7 +119,7 @@ fn skipped(fit: &TableFit, names: &[&[u8]], facts: &[PointColumn]) -> Vec<(usize
         let what = match column {
             0 if fit.is_text[0] => "names of the rows",
             0 if is_index(0) || fit.rows.iter().all(quoted) => "an index",
-            1.. if is_index(column) && fact.is_whole => "an index",
+            1.. if is_index(column) && fact.is_integer => "an index",
             _ => break,
         };
         left_out.push((column, what));
