@@ -34,6 +34,7 @@ __all__ = [
     "map_bytes",
     "map_split",
     "parameters",
+    "point_doubt",
     "recognised",
     "require_distinct",
     "run",

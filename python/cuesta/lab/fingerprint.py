@@ -7,7 +7,6 @@ was verified.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -116,6 +115,8 @@ def _joined(rows: Sequence[Mapping[str, Any]], kind: str) -> Fingerprint:
     """Join the fingerprints of the files of one input, in their order."""
     if len(rows) == 1:
         return _fingerprint(rows[0], kind)
+    import hashlib
+
     sums = [row["sum"] for row in rows]
     joined = hashlib.blake2b("".join(sums).encode(), digest_size=16) if all(sums) else None
     return Fingerprint(
