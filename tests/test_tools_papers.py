@@ -100,6 +100,17 @@ def test_a_claim_without_a_result_is_not_run(tmp_path: Path) -> None:
     assert "1 not run" in (root / "docs/papers.md").read_text()
 
 
+def test_a_claim_that_a_result_has_no_run_of_is_not_run(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    place = root / paperslist.RESULTS / "one.json"
+    result = json.loads(place.read_text())
+    for claim in result["claims"]:
+        claim |= {"verdict": "undecided", "parts": []}
+    place.write_text(json.dumps(result))
+    papers.main([], root)
+    assert "1 not run" in (root / "docs/papers.md").read_text()
+
+
 def test_an_untested_claim_explains_why_without_a_result(tmp_path: Path) -> None:
     study_text = CLAIM.partition("measure")[0] + 'untested = "no such machine"\n'
     root = tree(tmp_path, study=study_text)

@@ -14,7 +14,8 @@ RESULTS = "packages/lab/results"
 PUBLISHED = "spec/published.toml"
 PUBLISHED_RESULTS = "spec/published.json"
 UNMET = "premise not met"
-VERDICTS = ("holds", "does not hold", "undecided", UNMET, "cannot be tested")
+UNDECIDED = "undecided"
+VERDICTS = ("holds", "does not hold", UNDECIDED, UNMET, "cannot be tested")
 BY_DATA = "by the authors' own data"
 NOT_RUN = "not run"
 
@@ -37,7 +38,14 @@ class FigureClaim:
             return BY_DATA
         if "untested" in self.claim:
             return "cannot be tested"
-        return str(self.judged["verdict"]) if self.judged else NOT_RUN
+        if self.judged is None or self._lacks_runs(self.judged):
+            return NOT_RUN
+        return str(self.judged["verdict"])
+
+    @staticmethod
+    def _lacks_runs(judged: Row) -> bool:
+        """Whether a kept result has no run that the claim is about."""
+        return judged["verdict"] == UNDECIDED and judged.get("parts") == []
 
     @property
     def words(self) -> str:
