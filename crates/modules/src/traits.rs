@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cuesta_core::budget::Budget;
 use cuesta_core::{Error, Result};
-use cuesta_input::table::{DecimalChoice, fields, kinds};
+use cuesta_input::table::{DecimalChoice, counters, fields, kinds};
 use cuesta_input::unpack;
 
 use crate::input::LeftOut;
@@ -91,11 +91,7 @@ impl Table {
 
     /// Whether the first column has the numbers of the rows, from 0 or 1 on.
     fn counts_rows(&self) -> bool {
-        let first = |row: &Vec<String>| row[0].parse::<usize>().ok();
-        let from = self.rows.first().and_then(first).filter(|from| *from < 2);
-        from.is_some_and(|from| {
-            self.rows.iter().zip(from..).all(|(row, number)| first(row) == Some(number))
-        })
+        counters::counts(self.rows.iter().map(|row| row[0].as_bytes()))
     }
 
     /// Whether a column has names all different, at least half of them of samples.
