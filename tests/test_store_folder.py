@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import adversarykit
+import cuesta_store
 from cuesta_store import control
 from cuesta_store.errors import EngineMissing, InputError
 from cuesta_store.filesystem import CuestaFileSystem
@@ -212,3 +214,22 @@ def test_a_signal_ends_a_store_and_its_log_names_files_in_memory_alone(
     assert lines[0] == "ready"
     assert lines[1].startswith("store: 1 file is in memory alone: 195.3 KiB (cuesta:///a)")
     assert not folder.exists()
+
+
+def test_a_store_without_its_native_module_says_what_to_install(
+    folder: Path, under: Path, tmp_path: Path
+) -> None:
+    package = Path(cuesta_store.__file__).parent
+    without = shutil.ignore_patterns("_native*.so", "jars")
+    shutil.copytree(package, tmp_path / "site" / package.name, ignore=without)
+    program = "import sys; from cuesta_store.cli.app import main; sys.exit(main())"
+    run = subprocess.run(
+        [sys.executable, "-c", program, "start", "--under", str(under), "--memory", "8MiB"],
+        capture_output=True,
+        check=False,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "site"), "CUESTA_STORE": str(folder)},
+    )
+    assert run.returncode == 2
+    assert "install a wheel of cuesta-store" in run.stderr
+    assert is_single_line(run.stderr)

@@ -13,6 +13,7 @@ from typing import Any
 
 from cuesta_store.errors import EngineError, EngineMissing, InputError
 from cuesta_store.missing import StoreMissing, missing
+from cuesta_store.native import native_module
 from cuesta_store.trusted_folder import connected
 
 ANSWER_SECONDS = 0.6
@@ -176,8 +177,7 @@ class CachedFile:
     """
 
     def __init__(self, folder: Path, path: str) -> None:
-        from cuesta_store import _native
-
+        held_blocks = native_module().HeldBlocks
         self._connection = Connection(folder)
         try:
             opened = self._connection.ask("open", path=path)
@@ -190,7 +190,7 @@ class CachedFile:
         self._version: dict[str, int] = opened["version"]
         self.size_bytes: int = self._version["size_bytes"]
         self.block_bytes: int = opened["block_bytes"]
-        self.held = _native.HeldBlocks(self.size_bytes, self.block_bytes, self._missed)
+        self.held = held_blocks(self.size_bytes, self.block_bytes, self._missed)
         self._most: int | None = None
         """Limit of leased blocks, once it is known."""
         self._is_lost = False

@@ -21,13 +21,13 @@ def main(request: str) -> int:
 
     Returns the exit code: 2 after an error, or a signal with files remaining; otherwise 0.
     """
-    from cuesta_store import _native
+    from cuesta_store.native import native_module
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        _native.serve(request, report_ready)
+        native_module().serve(request, report_ready)
     except KeyboardInterrupt:
         # Files that a store could not write to the file system under it remain in its folder.
         folder = json.loads(request).get("folder")
