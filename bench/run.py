@@ -38,6 +38,8 @@ BENCHES = (
     "components",
     "pair_matrix",
     "correlate",
+    "modules",
+    "leiden",
     "dataflow",
     "kmeans",
     "spark_scan",

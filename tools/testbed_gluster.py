@@ -1,7 +1,8 @@
 """GlusterFS on this machine: nodes with a disk, a network and a memory of their own, as root.
 
-One process sets the factors of `cuesta_lab.machines`, starts a daemon in each node,
-makes one volume of all disks, cut into shards, and mounts it. At SIGTERM it undoes all of that.
+One process sets the factors of `cuesta_lab.machines`, starts a daemon in each node, makes one
+volume of all disks, where several have shards of each file, and mounts it. At SIGTERM it undoes all
+of that.
 """
 
 from __future__ import annotations
@@ -216,8 +217,10 @@ def _make(gluster: Sequence[str], place: Place, shape: Shape) -> None:
     ]
     volume = [*gluster, "volume"]
     _patiently([*volume, "create", VOLUME, *bricks, "force"])
-    _checked([*volume, "set", VOLUME, "features.shard", "on"])
-    _checked([*volume, "set", VOLUME, "features.shard-block-size", _shard(shape.shard_size)])
+    # Of a single disk, shards gain nothing, and version 10 loses some of what is written to them.
+    if len(bricks) > 1:
+        _checked([*volume, "set", VOLUME, "features.shard", "on"])
+        _checked([*volume, "set", VOLUME, "features.shard-block-size", _shard(shape.shard_size)])
     _checked([*volume, "start", VOLUME])
 
 

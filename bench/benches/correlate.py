@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benches import ours, single_cells
+from benches import ours, single_cells, text_pairs
 from cuesta.data.obtain import cache_folder, obtain
 from cuesta.data.registry import dataset
 from harness import native, scores_of_pairs
@@ -41,6 +41,7 @@ def cases(size: Size) -> Iterator[Case]:
     for correlation in inputs(size):
         yield case(correlation, size.pick(512, 4096))
     yield single_cells.case(size)
+    yield text_pairs.case(size)
 
 
 def inputs(size: Size) -> Iterator[Correlation]:

@@ -54,11 +54,11 @@ def correlate(expressions: Any, min_abs_score: float) -> tuple[Any, Any, Any]:
     return genes1, genes2, scores
 
 
-def square_product(size: int) -> Callable[[], None]:
-    """A single-precision product of two square matrices, ready to be timed."""
+def square_product(size: int, numbers: Any = np.float32) -> Callable[[], None]:
+    """A product of two square matrices of `numbers`, ready to be timed."""
     random = np.random.default_rng(1)
-    left, right = (random.random((size, size), dtype=np.float32) for _ in range(2))
-    result = np.empty((size, size), dtype=np.float32)
+    left, right = (random.random((size, size), dtype=numbers) for _ in range(2))
+    result = np.empty((size, size), dtype=numbers)
 
     def multiply() -> None:
         np.matmul(left, right, out=result)

@@ -13,10 +13,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 RECORD_BYTES = 100
+THREADS = 2
 
 
 def scan(path: Path, folder: Path, min_abs_score: str) -> None:
@@ -239,6 +241,42 @@ def spearman(path: Path, folder: Path, min_abs_score: str) -> None:
     np.save(folder / "pairs.npy", np.column_stack([genes1 + 1, genes2 + 1, micro]))
 
 
+def correlate(path: Path, folder: Path, min_abs_score: str) -> None:
+    """NumPy's blocks of products of the standardised rows; Polars writes the pairs that pass."""
+    import pandas as pd
+
+    from peers import numpy_arrays
+
+    values = pd.read_csv(path, sep="\t").to_numpy()
+    genes1, genes2, scores = numpy_arrays.correlate(values, float(min_abs_score))
+    _write_pairs(genes1 + 1, genes2 + 1, scores, folder)
+
+
+def correlate_corals(path: Path, folder: Path, part: str) -> None:
+    """CorALS' search for the strongest `part` of the pairs; NumPy writes them."""
+    import numpy as np
+    import pandas as pd
+    from corals.correlation.topk.base import cor_topk
+
+    values = np.ascontiguousarray(pd.read_csv(path, sep="\t").to_numpy().T)
+    scores, (genes1, genes2) = cor_topk(values, k=float(part), n_jobs=THREADS)
+    below = genes2 < genes1
+    _write_pairs(genes1[below] + 1, genes2[below] + 1, scores[below], folder)
+
+
+def _write_pairs(genes1: Any, genes2: Any, scores: Any, folder: Path) -> None:
+    """Both genes, and the score with six digits."""
+    import pandas as pd
+
+    table = pd.DataFrame({"gene1": genes1, "gene2": genes2, "score": scores})
+    try:
+        import polars as pl
+    except ImportError:
+        table.to_csv(folder / "pairs.tsv", sep="\t", index=False, float_format="%.6f")
+        return
+    pl.from_pandas(table).write_csv(folder / "pairs.tsv", separator="\t", float_precision=6)
+
+
 JOBS: dict[str, Callable[..., None]] = {
     job.__name__: job
     for job in (
@@ -247,7 +285,7 @@ JOBS: dict[str, Callable[..., None]] = {
         degrees, degrees_polars, degrees_chdb, degrees_datafusion,
         load, load_polars, load_chdb, load_datafusion,
         kmeans, kmeans_onedal, kmeans_faiss,
-        sort, sort_duckdb, sort_polars, components, copy, spearman,
+        sort, sort_duckdb, sort_polars, components, copy, spearman, correlate, correlate_corals,
     )
 }  # fmt: skip
 """Jobs by name: `JOB` of the usual package, or `JOB_PACKAGE`."""

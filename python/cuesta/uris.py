@@ -24,6 +24,7 @@ _HDFS = "hdfs_native.fsspec.HdfsFileSystem"
 _HDFS_PREFIX = "hdfs://"
 READERS_MAX = 64
 """Most files of HDFS that a process has open."""
+_COPY_BYTES = 4 << 20
 CONNECT_SECONDS = 10.0
 """Longest time that the host of a URI may take to answer."""
 
@@ -113,7 +114,8 @@ def opened(uri: str) -> IO[bytes]:
 def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
     """Copy a file, or a folder with all in it, to a URI or path; in HDFS in blocks of that size.
 
-    Errors: `EngineMissing`, `InputError`.
+    Each copy is read again. Errors: `EngineMissing`; `InputError`, also where a copy has become
+    another file.
     """
     if block_bytes and not uri.startswith(_HDFS_PREFIX):
         raise InputError(f"{uri} has no blocks whose size could be chosen; give one of hdfs://")
@@ -131,9 +133,25 @@ def copy(path: Path, uri: str, block_bytes: int | None = None) -> None:
             system, target = _system(f"{uri.rstrip('/')}{inner}")
             system.makedirs(posixpath.dirname(target), exist_ok=True)
             with file.open("rb") as source, system.open(target, "wb", **blocks) as sink:
-                copyfileobj(source, sink, 4 << 20)
+                copyfileobj(source, sink, _COPY_BYTES)
+            with file.open("rb") as source, system.open(target, "rb") as copied:
+                _check_copy(source, copied, f"{uri}{inner}")
     except OSError as error:
         raise InputError(f"{uri}: {in_words(error)}") from None
+
+
+def _check_copy(source: IO[bytes], copied: IO[bytes], uri: str) -> None:
+    """Compare a copy with its source. Errors: `InputError` where they differ."""
+    offset, expected = 0, b"-"
+    while expected:
+        expected = source.read(_COPY_BYTES)
+        # At the end of the source one byte more, which a copy does not have.
+        if copied.read(len(expected) or 1) != expected:
+            raise InputError(
+                f"{uri} was written, but differs from its source behind byte {offset:,}; its file "
+                "system loses or changes data, so copy to another"
+            )
+        offset += len(expected)
 
 
 def sizes(uri: str) -> list[int]:

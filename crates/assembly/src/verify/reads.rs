@@ -282,7 +282,7 @@ impl ReadBlock {
             Format::Groups(group) => {
                 let text = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
                 if !group.is_trimmed {
-                    let lines = text.split(|&byte| byte == b'\n');
+                    let lines = trimming::lines_of(text);
                     return lines.step_by(trimming::LINES).try_for_each(take);
                 }
                 let counts = trimming::each_trimmed(text, group.reads, take)?;

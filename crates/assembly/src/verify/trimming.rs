@@ -3,6 +3,7 @@
 //! than the run. Both share constants and the known adapters, and no more.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::iter;
 use std::sync::LazyLock;
 
 use cuesta_core::Result;
@@ -12,6 +13,7 @@ use cuesta_input::reads::trim::{
     QUALITY_BASES, QUALITY_MIN, QUALITY_ZERO, SEED_BASES, TAIL_ADAPTER_BASES, TAIL_BASES,
     TAIL_MISMATCH_PART, TRIMMED_BASES_MAX, TrimCounts,
 };
+use memchr::memchr_iter;
 
 use crate::kernel::scan::code;
 
@@ -144,6 +146,16 @@ impl Read for GroupText {
     }
 }
 
+/// Returns the lines of a text, the last one too if no line end follows it.
+pub fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut start = 0;
+    memchr_iter(b'\n', text).chain(iter::once(text.len())).map(move |end| {
+        let line = &text[start..end];
+        start = end + 1;
+        line
+    })
+}
+
 /// Calls `take` with the trimmed letters of the reads of a text in groups of `reads`; returns their
 /// counts.
 ///
@@ -155,7 +167,7 @@ pub fn each_trimmed(
     mut take: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<TrimCounts> {
     let mut counts = TrimCounts::default();
-    let mut lines = text.split(|&byte| byte == b'\n');
+    let mut lines = lines_of(text);
     let mut records = vec![QualityRead::default(); reads];
     loop {
         for record in &mut records {
@@ -223,7 +235,7 @@ fn fragment_bases(first: &[u8], second: &[u8]) -> Option<usize> {
         // What either read has of the fragment, on the strand of the first.
         let left = &left[bases.saturating_sub(right.len())..bases.min(left.len())];
         let right = &right[right.len().saturating_sub(bases)..][..left.len()];
-        if unequal(&left[..OVERLAP_MIN], &right[..OVERLAP_MIN]) * MISMATCH_PART > OVERLAP_MIN {
+        if unequal_at_start(left, right) * MISMATCH_PART > OVERLAP_MIN {
             continue;
         }
         let all = unequal(left, right);
@@ -237,6 +249,16 @@ fn fragment_bases(first: &[u8], second: &[u8]) -> Option<usize> {
 /// Returns in how many places two sequences of codes differ.
 fn unequal(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).map(|(left, right)| usize::from(left != right)).sum()
+}
+
+/// Returns in how many of their first places two sequences of codes differ.
+fn unequal_at_start(left: &[u8], right: &[u8]) -> usize {
+    let mut count = 0;
+    // Counted in a byte, so that all places are compared at once.
+    for (left, right) in left[..OVERLAP_MIN].iter().zip(&right[..OVERLAP_MIN]) {
+        count += u8::from(left != right);
+    }
+    usize::from(count)
 }
 
 /// Whether two mates may have adapters after their fragment.

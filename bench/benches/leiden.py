@@ -1,0 +1,148 @@
+"""Communities of a correlation network by Leiden, from text to a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benches import ours
+from harness import limits, native, packages
+from harness.data import Matrix, matrix_text
+from harness.model import Answer, Case, Contestant, Quality, Ratio, Sample
+from harness.native import Job
+from harness.size import Size
+from peers import communities_graph
+from peers.assemblers import UNLIMITED_BYTES
+
+MODULARITY = "modularity"
+LEIDENALG, NETWORKIT, TEN_SEEDS = "leidenalg", "networkit", "leidenalg, best of ten"
+QUALITY_PART = 0.995
+"""Least modularity of ours, as a part of leidenalg's best of ten seeds."""
+
+
+def cases(size: Size) -> Iterator[Case]:
+    """The network of a matrix at two thresholds."""
+    for min_abs_score in size.pick((0.5,), (0.8, 0.6)):
+        yield case(size, min_abs_score)
+
+
+def case(size: Size, min_abs_score: float) -> Case:
+    """Ours verified, whole processes all."""
+    shape = Matrix(genes=size.pick(600, 20_000), samples=size.pick(64, 50))
+    path = edges_text(size, shape, min_abs_score)
+    edges = communities_graph.edges_of(path)
+    job = Job(workload="communities", inputs=(path,), parameters={"method": "leiden"})
+    seeds = {LEIDENALG: (LEIDENALG, 1), TEN_SEEDS: (LEIDENALG, 10), NETWORKIT: (NETWORKIT, 1)}
+    absent = {name: why for name, (package, _) in seeds.items() if (why := missing(size, package))}
+    peers = [peer(path, edges, name, *seeds[name]) for name in seeds if name not in absent]
+
+    def command(folder: Path) -> Sample:
+        return judged(native.command(job, folder), folder / "answer", edges)
+
+    return Case(
+        name=f"Leiden, {shape.genes} genes, {len(edges)} edges",
+        contestants=(
+            Contestant(
+                name=ours.COMMAND,
+                how=f"the whole process, verified: {job.text}",
+                work=command,
+                answer=lambda folder: genes_of(folder / "answer"),
+            ),
+            *peers,
+        ),
+        bars=(
+            Ratio(ours=ours.COMMAND, peer=LEIDENALG, at_least=3.0, text="3x leidenalg"),
+            Ratio(ours=ours.COMMAND, peer=NETWORKIT, at_least=None, text="NetworKit, shown"),
+            Quality(
+                ours=ours.COMMAND,
+                peers=(TEN_SEEDS,),
+                name=MODULARITY,
+                text=f"modularity at least {QUALITY_PART} of leidenalg's best of ten seeds",
+                holds=lambda own, others: own >= QUALITY_PART * max(others),
+            ),
+        ),
+        amount=float(len(edges)),
+        unit="edges",
+        inputs=(path,),
+        absent=absent,
+        repeats_max=5,
+    )
+
+
+def missing(size: Size, package: str) -> str | None:
+    """Why a package does not take part, or None."""
+    if packages.python_with(package) is None:
+        return f"no {package}: bench/requirements-peers.txt"
+    return size.left_out(package)
+
+
+def peer(path: Path, edges: Any, name: str, package: str, seeds: int) -> Contestant:
+    """A process of the package."""
+    python = str(packages.python_with(package))
+
+    def work(folder: Path) -> Sample:
+        words = [python, communities_graph.__file__, package, str(path), str(folder), str(seeds)]
+        return judged(limits.run(words, UNLIMITED_BYTES), folder, edges)
+
+    how = {LEIDENALG: "ModularityVertexPartition, two iterations", NETWORKIT: "ParallelLeiden"}
+    return Contestant(
+        name=name,
+        how=f"pyarrow's reader, {how[package]}, {seeds} seeds" if seeds > 1 else
+            f"pyarrow's reader, {how[package]}",
+        work=work,
+        answer=genes_of,
+        repeats_max=1 if seeds > 1 else 5,
+    )  # fmt: skip
+
+
+def edges_text(size: Size, shape: Matrix, min_abs_score: float) -> Path:
+    """The edges of a matrix as text, `gene1 gene2 score`, made if they are not there."""
+    matrix = matrix_text(size.folder, shape)
+    path = matrix.with_name(f"edges-{shape.genes}x{shape.samples}-{min_abs_score}.tsv")
+    if not path.exists():
+        made = matrix.with_name(f"partial-{os.getpid()}-edges")
+        made.mkdir()
+        parameters = {"method": "pearson", "min_abs_score": min_abs_score}
+        native.run(Job(workload="correlate", inputs=(matrix,), parameters=parameters), made)
+        lines = (line.split("\t") for line in (made / "pairs.txt").open(encoding="utf-8"))
+        with (made / "edges").open("w", encoding="utf-8") as out:
+            out.write("gene1\tgene2\tscore\n")
+            out.writelines(f"{fields[0]}\t{fields[1]}\t{fields[9]}\n" for fields in lines)
+        (made / "edges").rename(path)
+        for file in made.iterdir():
+            file.unlink()
+        made.rmdir()
+    return path
+
+
+def judged(sample: Sample, folder: Path, edges: Any) -> Sample:
+    """The sample with the modularity of its communities."""
+    return replace(sample, figures={MODULARITY: modularity(edges, table_of(folder))})
+
+
+def table_of(folder: Path) -> Any:
+    """Rows of gene, from 1, and community."""
+    lines = (folder / "communities.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t")[:2] for line in lines if line[0].isdigit()]
+    return np.array(rows, dtype=np.int64)
+
+
+def genes_of(folder: Path) -> Answer:
+    """The genes that are in a community: what all answers have in common."""
+    genes = table_of(folder)[:, 0]
+    return Answer(digest=f"{len(genes)} genes, sum {genes.sum()}", rows=len(genes))
+
+
+def modularity(edges: Any, table: Any) -> float:
+    """The modularity of a grouping, every edge once."""
+    labels = np.zeros(int(edges.max()) + 1, dtype=np.int64)
+    labels[table[:, 0] - 1] = np.unique(table[:, 1], return_inverse=True)[1]
+    ends = labels[edges]
+    inside = np.count_nonzero(ends[:, 0] == ends[:, 1]) / len(edges)
+    shares = np.bincount(ends.ravel()) / ends.size
+    return float(inside - (shares**2).sum())

@@ -1,0 +1,92 @@
+"""A case of the bench `correlate`: the strongest pairs of many genes as text, whole processes."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+from benches import ours
+from harness import limits, packages, scores_of_pairs
+from harness.data import Matrix, matrix_text
+from harness.model import Answer, Case, Contestant, Ratio, Sample
+from harness.native import Job
+from harness.size import Size
+from peers import assemblers, whole_process
+
+NUMPY, CORALS = "numpy + polars", "corals"
+CORALS_PART = 0.001
+"""Part of the pairs that CorALS looks for: its own measure."""
+TOLERANCE_MICRO = 5
+"""Single precision of a product, in millionths."""
+Answers = Callable[[Path], Answer]
+
+
+def case(size: Size) -> Case:
+    """Ours verified; NumPy writes the same pairs; CorALS a thousandth of all pairs."""
+    shape = Matrix(genes=size.pick(600, 20_000), samples=50)
+    path = matrix_text(size.folder, shape)
+    bound = size.pick(0.6, 0.8)
+    job = Job(
+        workload="correlate",
+        inputs=(path,),
+        parameters={"method": "pearson", "min_abs_score": bound},
+    )
+    whys = {NUMPY: None, CORALS: corals_missing(size)}
+    peers = {
+        NUMPY: peer(
+            NUMPY, "pandas' reader, standardise, blocks of 2048 rows @ rows, write_csv",
+            ("correlate", path, str(bound)), of_table,
+        ),
+        CORALS: peer(
+            CORALS, f"pandas' reader, cor_topk, k = {CORALS_PART}, 2 jobs; other pairs",
+            ("correlate_corals", path, str(CORALS_PART)), None,
+        ),
+    }  # fmt: skip
+    return Case(
+        name=f"{shape.genes} x {shape.samples}, |r| >= {bound} as text",
+        contestants=(
+            ours.command(job, scores_of_pairs.of_text),
+            *(peers[name] for name, why in whys.items() if not why),
+        ),
+        bars=(
+            Ratio(ours=ours.COMMAND, peer=NUMPY, at_least=2.0, text="2x NumPy, whole processes"),
+            Ratio(ours=ours.COMMAND, peer=CORALS, at_least=2.0, text="2x CorALS, whole processes"),
+        ),
+        amount=float(shape.genes * (shape.genes - 1) // 2),
+        unit="pairs",
+        inputs=(path,),
+        absent={name: why for name, why in whys.items() if why},
+        same=scores_of_pairs.same(bound, TOLERANCE_MICRO),
+    )
+
+
+def corals_missing(size: Size) -> str | None:
+    """Why CorALS does not take part, or None."""
+    if packages.python_with("corals") is None:
+        return "no corals: bench/requirements-peers.txt"
+    return size.left_out(CORALS)
+
+
+def peer(
+    name: str, how: str, words: tuple[str, Path, str], answer: Answers | None
+) -> Contestant:
+    """A job of `whole_process`."""
+    job, path, more = words
+    package = "corals" if name == CORALS else "numpy"
+
+    def work(folder: Path) -> Sample:
+        python = str(packages.python_with(package))
+        command = [python, whole_process.__file__, job, str(path), str(folder), more]
+        return limits.run(command, assemblers.UNLIMITED_BYTES)
+
+    return Contestant(name=name, how=how, work=work, answer=answer, repeats_max=3)
+
+
+def of_table(folder: Path) -> Answer:
+    """The pairs of a table of both genes and the score."""
+    with (folder / "pairs.tsv").open(encoding="utf-8", newline="") as stream:
+        rows = csv.reader(stream, delimiter="\t")
+        next(rows)
+        pairs = {(int(row[0]), int(row[1])): round(float(row[2]) * 1e6) for row in rows}
+    return scores_of_pairs.answer(pairs)
