@@ -39,6 +39,7 @@ BENCHES = (
     "pair_matrix",
     "correlate",
     "modules",
+    "modules_large",
     "leiden",
     "dataflow",
     "kmeans",

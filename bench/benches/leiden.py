@@ -126,10 +126,11 @@ def judged(sample: Sample, folder: Path, edges: Any) -> Sample:
 
 
 def table_of(folder: Path) -> Any:
-    """Rows of gene, from 1, and community."""
+    """Rows of gene, as the edges name it, and community."""
     lines = (folder / "communities.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t")[:2] for line in lines if line[0].isdigit()]
-    return np.array(rows, dtype=np.int64)
+    rows = [line.split("\t") for line in lines if line[0].isdigit()]
+    # Ours numbers the genes anew; their names are in the last column.
+    return np.array([(row[-1], row[1]) if row[2:] else row for row in rows], dtype=np.int64)
 
 
 def genes_of(folder: Path) -> Answer:

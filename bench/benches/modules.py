@@ -24,6 +24,8 @@ from peers import numpy_arrays, wgcna
 OVERLAP = "cuesta's overlap"
 PRODUCT = "dgemm"
 POWER = 6
+GENES_OF_R = 30_000
+"""Most genes whose matrices R has room for in 24 GiB."""
 INDEX_MIN = 0.99
 """Least adjusted Rand index of our modules with those of R."""
 FIT_TOLERANCE = 1e-9
@@ -40,14 +42,10 @@ FIT_COLUMNS = {
 
 
 def cases(size: Size) -> Iterator[Case]:
-    """The table of powers, modules, and modules that R has no memory for."""
-    middle = Matrix(genes=size.pick(600, 20_000), samples=size.pick(60, 500))
-    if size.takes("powers"):
-        yield powers(size, middle)
-    if size.takes("modules"):
-        yield modules(size, middle, memory="4GiB")
-    if size.takes("large"):
-        yield modules(size, Matrix(genes=size.pick(900, 40_000), samples=middle.samples), "12GiB")
+    """The table of powers, and modules in one block."""
+    shape = Matrix(genes=size.pick(600, 20_000), samples=size.pick(60, 500))
+    yield powers(size, shape)
+    yield modules(size, shape, memory="4GiB")
 
 
 def powers(size: Size, shape: Matrix) -> Case:
@@ -57,10 +55,10 @@ def powers(size: Size, shape: Matrix) -> Case:
     why = absent(size)
     peer = Contestant(
         name=wgcna.NAME,
-        how="fread, pickSoftThreshold of 15 powers, fwrite; two threads, OpenBLAS",
+        how=f"fread, pickSoftThreshold of 15 powers, fwrite; two threads, {wgcna.version()}",
         work=partial(wgcna.run, "powers", path),
         answer=lambda folder: fit(folder / "powers.tsv", FIT_COLUMNS.values()),
-        repeats_max=3,
+        repeats_max=1,
     )
     return Case(
         name=f"threshold, {shape.genes} x {shape.samples}",
@@ -78,6 +76,7 @@ def powers(size: Size, shape: Matrix) -> Case:
         unit="pairs",
         inputs=(path,),
         absent={wgcna.NAME: why} if why else {},
+        repeats_max=3,
         same=same_fit,
     )
 
@@ -88,13 +87,13 @@ def modules(size: Size, shape: Matrix, memory: str) -> Case:
     parameters = {"as": "wgcna-1.72", "power": POWER, "min_module_size": 30, "memory": memory}
     job = Job(workload="modules", inputs=(path,), parameters=parameters)
     last = _Last()
-    multiply = numpy_arrays.square_product(size.pick(512, 4096), np.float64)
-    why = absent(size)
-    if shape.genes > 30_000:
-        why = "its matrices need more memory than this machine has"
+    square = size.pick(512, 4096)
+    multiply = numpy_arrays.square_product(square, np.float64)
+    is_large = shape.genes > GENES_OF_R
+    why = "its matrices need more memory than this machine has" if is_large else absent(size)
     peer = Contestant(
         name=wgcna.NAME,
-        how=f"fread, blockwiseModules of one block, power {POWER}; two threads, OpenBLAS",
+        how=f"fread, blockwiseModules in one block, power {POWER}; two threads, {wgcna.version()}",
         work=partial(wgcna.run, "modules", path),
         answer=labels,
         repeats_max=1,
@@ -111,9 +110,9 @@ def modules(size: Size, shape: Matrix, memory: str) -> Case:
             Contestant(name=OVERLAP, how="of its record", work=lambda _: last.phase("overlap")),
             Contestant(
                 name=PRODUCT,
-                how="OpenBLAS through NumPy, a square of 4096 x 4096, double precision",
+                how=f"OpenBLAS through NumPy, {square} x {square}, double precision",
                 work=lambda _: multiply(),
-                amount=2.0 * size.pick(512, 4096) ** 3,
+                amount=2.0 * square**3,
             ),
             *(() if why else (peer,)),
         ),
@@ -131,7 +130,7 @@ def modules(size: Size, shape: Matrix, memory: str) -> Case:
         unit="flop",
         inputs=(path,),
         absent={wgcna.NAME: why} if why else {},
-        repeats_max=3 if shape.genes < 30_000 else 1,
+        repeats_max=1 if is_large else 3,
         same=same_labels,
     )  # fmt: skip
 

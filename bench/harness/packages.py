@@ -29,7 +29,15 @@ NAMES = (
     "scipy",
     "tiledb",
 )
-OTHER_NAMES = ("chdb", "datafusion", "faiss-cpu", "scikit-learn-intelex")
+OTHER_NAMES = (
+    "chdb",
+    "corals",
+    "datafusion",
+    "faiss-cpu",
+    "igraph",
+    "leidenalg",
+    "scikit-learn-intelex",
+)
 """Packages of the other Python."""
 
 _VERSIONS = f"""

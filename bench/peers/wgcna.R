@@ -9,7 +9,7 @@ suppressPackageStartupMessages(library(WGCNA))
 words <- commandArgs(TRUE)
 if (words[1] == "version") {
   cat("WGCNA", as.character(packageVersion("WGCNA")), "R", as.character(getRversion()),
-      "BLAS", extSoftVersion()[["BLAS"]], "\n")
+      "BLAS", basename(dirname(extSoftVersion()[["BLAS"]])), "\n")
   quit()
 }
 invisible(enableWGCNAThreads(2))

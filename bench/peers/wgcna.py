@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -16,20 +17,25 @@ SCRIPT = Path(__file__).with_suffix(".R")
 
 def run(job: str, matrix: Path, folder: Path) -> Sample:
     """Run a job of the script on a matrix, its tables into `folder`."""
-    return limits.run(["Rscript", str(SCRIPT), job, str(matrix), str(folder)], UNLIMITED_BYTES)
+    words = [shutil.which("Rscript") or "Rscript", str(SCRIPT), job, str(matrix), str(folder)]
+    return limits.run(words, UNLIMITED_BYTES)
+
+
+def missing() -> str | None:
+    """Why it cannot take part, or None."""
+    if shutil.which("Rscript") is None:
+        return "no R (Debian's r-cran-wgcna and libopenblas0-pthread)"
+    if not version():
+        return "no WGCNA (Debian's r-cran-wgcna)"
+    if "openblas" not in version():
+        return "R has its slow BLAS (Debian's libopenblas0-pthread)"
+    return None
 
 
 @cache
-def missing() -> str | None:
-    """Why it cannot take part, or None."""
-    try:
-        done = subprocess.run(
-            ["Rscript", str(SCRIPT), "version"], capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return "no R (Debian's r-cran-wgcna and libopenblas0-pthread)"
-    if done.returncode:
-        return "no WGCNA (Debian's r-cran-wgcna)"
-    if "openblas" not in done.stdout:
-        return "R has its slow BLAS (Debian's libopenblas0-pthread)"
-    return None
+def version() -> str:
+    """Versions of WGCNA and R, and R's BLAS; empty without them."""
+    if shutil.which("Rscript") is None:
+        return ""
+    words = ["Rscript", str(SCRIPT), "version"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()

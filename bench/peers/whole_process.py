@@ -256,7 +256,7 @@ def correlate_corals(path: Path, folder: Path, part: str) -> None:
     """CorALS' search for the strongest `part` of the pairs; NumPy writes them."""
     import numpy as np
     import pandas as pd
-    from corals.correlation.topk.base import cor_topk
+    from corals.correlation.topk.default import cor_topk
 
     values = np.ascontiguousarray(pd.read_csv(path, sep="\t").to_numpy().T)
     scores, (genes1, genes2) = cor_topk(values, k=float(part), n_jobs=THREADS)
