@@ -216,7 +216,7 @@ def test_a_signal_ends_a_store_and_its_log_names_files_in_memory_alone(
     assert not folder.exists()
 
 
-def test_a_store_without_its_native_module_says_what_to_install(
+def test_a_missing_native_module_is_reported_with_its_remedy(
     folder: Path, under: Path, tmp_path: Path
 ) -> None:
     package = Path(cuesta_store.__file__).parent

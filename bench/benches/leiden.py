@@ -63,7 +63,7 @@ def case(size: Size, min_abs_score: float) -> Case:
                 peers=(TEN_SEEDS,),
                 name=MODULARITY,
                 text=f"modularity at least {QUALITY_PART} of leidenalg's best of ten seeds",
-                holds=lambda own, others: own >= QUALITY_PART * max(others),
+                holds=lambda figure, best: figure >= QUALITY_PART * max(best),
             ),
         ),
         amount=float(len(edges)),

@@ -29,7 +29,7 @@ GENES_OF_R = 30_000
 INDEX_MIN = 0.99
 """Least adjusted Rand index of our modules with those of R."""
 FIT_TOLERANCE = 1e-9
-"""Of figures of the table of powers, relative above 1."""
+"""Tolerance of figures in the table of powers, relative above 1."""
 FIT_COLUMNS = {
     "r_squared": "SFT.R.sq",
     "slope": "slope",

@@ -68,9 +68,7 @@ def corals_missing(size: Size) -> str | None:
     return size.left_out(CORALS)
 
 
-def peer(
-    name: str, how: str, words: tuple[str, Path, str], answer: Answers | None
-) -> Contestant:
+def peer(name: str, how: str, words: tuple[str, Path, str], answer: Answers | None) -> Contestant:
     """A job of `whole_process`."""
     job, path, more = words
     package = "corals" if name == CORALS else "numpy"
