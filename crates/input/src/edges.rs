@@ -6,14 +6,17 @@
 
 mod form;
 mod headers;
+mod recent;
+mod scores;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use cuesta_core::fixed::{self, Micro};
 use cuesta_core::{Error, Result};
+use scores::EdgeScores;
 use serde::Serialize;
 
 use crate::kinc;
@@ -33,9 +36,8 @@ const SCORE_MAX: f64 = 2000.0;
 const MILLION: f64 = 1e6;
 /// Bytes of an edge in memory, while all are told apart.
 const EDGE_BYTES: u64 = 48;
-
-/// Scores by the genes and the cluster of an edge, each with its line; `None` for an earlier list.
-type ScoresOfEdges = HashMap<(u32, u32, u32), (Micro, Option<usize>)>;
+/// Bytes of a name in memory, beside its letters.
+const NAME_BYTES: u64 = 112;
 
 /// Numbers of an edge list that was converted.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -86,14 +88,21 @@ pub fn recognise(path: &Path) -> Result<Option<EdgesForm>> {
 /// # Errors
 /// As [`recognise`], and `Input` for a name that cannot be.
 pub fn names(path: &Path, form: &EdgesForm, memory_bytes: u64) -> Result<Vec<String>> {
+    recent::names(path, || names_in(path, form, memory_bytes))
+}
+
+fn names_in(path: &Path, form: &EdgesForm, memory_bytes: u64) -> Result<Vec<String>> {
     let mut names = BTreeSet::new();
+    // Most names are there many times, written alike.
+    let mut known: HashSet<Box<[u8]>> = HashSet::new();
     let mut size_bytes = 0;
     each_row(path, form, |_, row| {
-        for place in [form.source, form.target] {
-            let name = name_of(row[place])?;
-            if !names.contains(&name) {
-                size_bytes += name.len() as u64 + 64;
+        for field in [row[form.source], row[form.target]] {
+            if !known.contains(field) {
+                let name = name_of(field)?;
+                size_bytes += (name.len() + field.len()) as u64 + NAME_BYTES;
                 names.insert(name);
+                known.insert(field.into());
             }
         }
         match size_bytes > memory_bytes || names.len() > GENES_MAX as usize {
@@ -124,7 +133,10 @@ pub fn convert(
     let failed = |cause| Error::system(OPERATION, "writing", output, &cause);
     let mut out = BufWriter::with_capacity(READ_BYTES, File::create(output).map_err(failed)?);
     let numbers = numbers_of(names)?;
-    let mut scores = ScoresOfEdges::new();
+    // By what stands in the list.
+    let mut known: HashMap<Box<[u8]>, u32> = HashMap::new();
+    let mut line = Vec::new();
+    let mut scores = EdgeScores::default();
     for text in earlier {
         read_converted(text, &mut scores)
             .map_err(|cause| Error::system(OPERATION, "reading", text, &cause))?;
@@ -133,11 +145,18 @@ pub fn convert(
         EdgeCounts { genes: names.len() as u64, layout: form.words(), ..EdgeCounts::default() };
     each_row(path, form, |number, row| {
         let mut genes = [0; 2];
-        for (gene, place) in genes.iter_mut().zip([form.source, form.target]) {
-            let name = name_of(row[place])?;
-            *gene = *numbers.get(name.as_str()).ok_or_else(|| {
-                format!("has gene {name:?}, which {} does not name", names.path().display())
-            })?;
+        for (gene, field) in genes.iter_mut().zip([row[form.source], row[form.target]]) {
+            *gene = match known.get(field) {
+                Some(number) => *number,
+                None => {
+                    let name = name_of(field)?;
+                    let number = numbers.get(name.as_str()).ok_or_else(|| {
+                        format!("has gene {name:?}, which {} does not name", names.path().display())
+                    })?;
+                    known.insert(field.into(), *number);
+                    *number
+                }
+            };
         }
         genes.sort_unstable();
         let [gene2, gene1] = genes;
@@ -147,12 +166,11 @@ pub fn convert(
         }
         let (score, is_rounded) = score_of(row[form.score], form)?;
         let cluster = form.cluster_of(row)?;
-        if let Some((before, line)) = scores.insert((gene1, gene2, cluster), (score, Some(number)))
-        {
-            if before != score {
-                let place = match line {
-                    Some(line) => format!("for the edge of line {line}"),
-                    None => "than a list before it for the same edge".to_owned(),
+        if let Some(before) = scores.insert((gene1, gene2, cluster), score, number) {
+            if before.score != score {
+                let place = match before.line {
+                    scores::EARLIER_LIST => "than a list before it for the same edge".to_owned(),
+                    line => format!("for the edge of line {line}"),
                 };
                 return Err(format!("has another score {place}; keep one of them"));
             }
@@ -164,7 +182,8 @@ pub fn convert(
         }
         counts.edges += 1;
         counts.rounded += u64::from(is_rounded);
-        let line = form.kinc_line((gene1, gene2, cluster), score, row)?;
+        line.clear();
+        form.append_kinc_line((gene1, gene2, cluster), score, row, &mut line)?;
         out.write_all(&line).map_err(|cause| format!("cannot be converted: {cause}"))
     })?;
     out.flush().map_err(failed)?;
@@ -172,14 +191,15 @@ pub fn convert(
 }
 
 /// Adds the edges of a text that [`convert`] wrote.
-fn read_converted(path: &Path, scores: &mut ScoresOfEdges) -> io::Result<()> {
+fn read_converted(path: &Path, scores: &mut EdgeScores) -> io::Result<()> {
     let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     for line in BufReader::with_capacity(READ_BYTES, File::open(path)?).split(b'\n') {
         let line = line?;
         let shape = kinc::shape_of(&line).map_err(damaged)?;
         let parsed = kinc::line::parse(&line, &shape).map_err(damaged)?;
         let row = parsed.row();
-        scores.insert((row.gene1, row.gene2, row.cluster), (row.scores[0], None));
+        let edge = (row.gene1, row.gene2, row.cluster);
+        scores.insert(edge, row.scores[0], scores::EARLIER_LIST);
     }
     Ok(())
 }
@@ -243,11 +263,13 @@ fn each_row(
     mut take: impl FnMut(usize, &[&[u8]]) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let Some(mut lines) = Lines::open(path)? else { return Ok(()) };
+    let mut room = Vec::new();
     while let Some((number, text)) = lines.next()? {
         if number == form.header || number == form.declaration {
             continue;
         }
-        let row = fields::fields(text, form.delimiter);
+        let mut row = emptied(room);
+        fields::append_fields(text, form.delimiter, &mut row);
         let checked = match row.len() == form.width {
             _ if text.starts_with(b"#") => Err(form::hidden(&text[1..])),
             true => take(number, &row),
@@ -255,8 +277,16 @@ fn each_row(
             false => Err(fit::unequal(row.len(), form.width, form.delimiter)),
         };
         checked.map_err(|what| unpack::damage_or(path, at_line(path, number, &what)))?;
+        room = emptied(row);
     }
     Ok(())
+}
+
+/// Returns an empty list of fields of another line in the memory of `fields`.
+fn emptied<'t>(mut fields: Vec<&[u8]>) -> Vec<&'t [u8]> {
+    fields.clear();
+    // Collecting the items of a list into one of the same size keeps its memory.
+    fields.into_iter().map(|_| &[][..]).collect()
 }
 
 fn at_line(path: &Path, number: usize, what: &str) -> Error {

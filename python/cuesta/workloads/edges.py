@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,16 @@ def readable(trial: Trial, scratch: Path) -> tuple[Trial, tuple[Phase, ...]]:
     size_bytes = sum(Path(path).stat().st_size for path in lists)
     phase = Phase(name="convert", seconds=time.perf_counter() - started, bytes=size_bytes)
     return replace(trial, inputs=inputs), (phase,)
+
+
+def share(trial: Trial, scratch: Path, other: Path) -> None:
+    """Let files that were converted into `scratch` be in the folder `other` too, if they can."""
+    for number in range(len(trial.inputs)):
+        made, place = _place(scratch, number), _place(other, number)
+        if made.exists() and not place.exists():
+            # Without links it is converted again.
+            with suppress(OSError):
+                place.hardlink_to(made)
 
 
 def layout(path: str) -> str | None:

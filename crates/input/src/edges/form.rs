@@ -302,9 +302,11 @@ impl EdgesForm {
     /// # Errors
     /// A sentence continuing "line N of FILE".
     pub fn check_score(&self, score: f64, field: &[u8]) -> Result<(), String> {
-        let label = self.labels[2].to_lowercase();
-        let is_unbounded = self.header > 0 && UNBOUNDED.contains(&label.as_str());
-        if score.abs() < CORRELATION_END || is_unbounded {
+        let is_unbounded = || {
+            let label = self.labels[2].to_lowercase();
+            self.header > 0 && UNBOUNDED.contains(&label.as_str())
+        };
+        if score.abs() < CORRELATION_END || is_unbounded() {
             return Ok(());
         }
         let remedy = match self.header {
@@ -335,16 +337,17 @@ impl EdgesForm {
         }
     }
 
-    /// The line of KINC version-1 text for a row.
+    /// Appends the line of KINC version-1 text for a row.
     ///
     /// # Errors
     /// A sentence continuing "line N of FILE".
-    pub fn kinc_line(
+    pub fn append_kinc_line(
         &self,
         (gene1, gene2, cluster): (u32, u32, u32),
         score: Micro,
         fields: &[&[u8]],
-    ) -> Result<Vec<u8>, String> {
+        line: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let mut numbers = [1, 1, 0, 0, 0, 0];
         let mut mask: &[u8] = b"1";
         if let Some(columns) = &self.kinc {
@@ -368,9 +371,8 @@ impl EdgesForm {
             scores: &[score],
             mask,
         };
-        let mut line = Vec::new();
-        row.append_kinc_v1(&mut line);
-        Ok(line)
+        row.append_kinc_v1(line);
+        Ok(())
     }
 }
 

@@ -36,14 +36,20 @@ pub fn split(line: &[u8], delimiter: u8) -> (&[u8], Option<&[u8]>) {
 
 /// The fields of a line.
 pub fn fields(line: &[u8], delimiter: u8) -> Vec<&[u8]> {
-    let mut line = prepared(line, delimiter);
     let mut fields = Vec::new();
+    append_fields(line, delimiter, &mut fields);
+    fields
+}
+
+/// Appends the fields of a line to others.
+pub fn append_fields<'t>(line: &'t [u8], delimiter: u8, fields: &mut Vec<&'t [u8]>) {
+    let mut line = prepared(line, delimiter);
     loop {
         let (field, rest) = split(line, delimiter);
         fields.push(field);
         match rest {
             Some(rest) => line = rest,
-            None => return fields,
+            None => return,
         }
     }
 }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cuesta.lab import names
 from cuesta.lab.names import Naming
 from cuesta.lab.steps.execute import Executed
-from cuesta.workloads import derived
+from cuesta.workloads import derived, edges
 
 
 class Annotated(NamedTuple):
@@ -24,6 +24,7 @@ def annotate(executed: Executed) -> Annotated:
     """
     prepared = executed.prepared
     folder, observer = prepared.folder, prepared.request.observer
+    edges.share(prepared.trial, folder.streams, folder.scratch)
     naming = names.annotate(executed.readable, folder.answer, folder.scratch, observer)
     plan = prepared.request.plan
     derived.write(prepared.trial.workload, folder.answer, plan.sample_name)
