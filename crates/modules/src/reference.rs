@@ -18,15 +18,22 @@ pub type Square = Vec<Vec<f64>>;
 /// Returns the correlation of two genes over their common samples; NaN if there is none. `fallback`
 /// `All` is as `Individual`: whether another gene has mad 0 is not looked at.
 pub fn correlation(x: &[f64], y: &[f64], measure: Measure) -> f64 {
+    let Some(columns) = centred_both(x, y, measure) else { return f64::NAN };
+    if !x.iter().chain(y).any(|value| value.is_nan()) {
+        return cosine(columns);
+    }
     let both = |a: f64, b: f64| if b.is_nan() { f64::NAN } else { a };
     let x_common: Vec<f64> = x.iter().zip(y).map(|(x, y)| both(*x, *y)).collect();
     let y_common: Vec<f64> = y.iter().zip(x).map(|(y, x)| both(*y, *x)).collect();
-    if centred(x, measure).is_none() || centred(y, measure).is_none() {
-        return f64::NAN;
-    }
-    let (Some(x), Some(y)) = (centred(&x_common, measure), centred(&y_common, measure)) else {
-        return f64::NAN;
-    };
+    centred_both(&x_common, &y_common, measure).map_or(f64::NAN, cosine)
+}
+
+fn centred_both(x: &[f64], y: &[f64], measure: Measure) -> Option<(Vec<f64>, Vec<f64>)> {
+    Some((centred(x, measure)?, centred(y, measure)?))
+}
+
+/// Returns the product of two columns by their lengths.
+fn cosine((x, y): (Vec<f64>, Vec<f64>)) -> f64 {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     (product(&x, &y) / (product(&x, &x).sqrt() * product(&y, &y).sqrt())).clamp(-1.0, 1.0)
 }

@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use cuesta_core::cpu;
 use cuesta_runtime::parallel::lock;
 
 use crate::kernel::adjacency::{integer_power, similarity};
@@ -42,6 +43,14 @@ impl ConnectivitySums {
 
     /// Adds a row of the block: its correlations with the columns from `first` on.
     pub fn add(&mut self, grid: PowerGrid<'_>, row: usize, first: usize, correlations: &[f64]) {
+        cpu::fastest(
+            #[inline(always)]
+            || self.add_row(grid, row, first, correlations),
+        );
+    }
+
+    #[inline(always)]
+    fn add_row(&mut self, grid: PowerGrid<'_>, row: usize, first: usize, correlations: &[f64]) {
         let (rows, columns) = self.widths;
         self.similarities.clear();
         self.similarities.extend(correlations.iter().map(|&r| similarity(grid.network, r)));
@@ -49,9 +58,12 @@ impl ConnectivitySums {
         self.adjacencies.resize(correlations.len(), 1.0);
         let mut last = 0;
         for (number, &power) in grid.powers.iter().enumerate() {
-            let step = power - last;
-            for (adjacency, &base) in self.adjacencies.iter_mut().zip(&self.similarities) {
-                *adjacency *= if step == 1 { base } else { integer_power(base, step) };
+            let both = self.adjacencies.iter_mut().zip(&self.similarities);
+            // A loop of its own for each usual step, which the compiler vectorises.
+            match power - last {
+                1 => both.for_each(|(adjacency, base)| *adjacency *= base),
+                2 => both.for_each(|(adjacency, base)| *adjacency *= base * base),
+                step => both.for_each(|(value, &base)| *value *= integer_power(base, step)),
             }
             last = power;
             let of_columns = &mut self.of_columns[number * columns + first..];
@@ -62,6 +74,7 @@ impl ConnectivitySums {
 }
 
 /// Returns the sum of values in eight lanes, then of these.
+#[inline(always)]
 fn lane_sum(values: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
