@@ -63,12 +63,14 @@ def test_a_copy_that_a_file_system_changes_is_refused(
 ) -> None:
     from fsspec.implementations.local import LocalFileSystem
 
-    class Lossy(LocalFileSystem):
-        def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
-            file = super().open(path, mode, **options)
-            return LossyFile(file, change) if mode == "wb" else file
+    system, opened = LocalFileSystem(skip_instance_cache=True), LocalFileSystem.open
 
-    monkeypatch.setattr(uris, "_system", lambda uri: (Lossy(), uri.removeprefix("local://")))
+    def lossy(path: str, mode: str = "rb", **options: Any) -> Any:
+        file = opened(system, path, mode, **options)
+        return LossyFile(file, change) if mode == "wb" else file
+
+    monkeypatch.setattr(system, "open", lossy)
+    monkeypatch.setattr(uris, "_system", lambda uri: (system, uri.removeprefix("local://")))
     (tmp_path / "from").write_bytes(noise(1, 2 * BLOCK + 7))
     with pytest.raises(InputError, match=rf"behind byte {behind:,}; .* copy to another"):
         uris.copy(tmp_path / "from", str(tmp_path / "to"))

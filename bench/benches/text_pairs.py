@@ -19,7 +19,6 @@ CORALS_PART = 0.001
 """Part of the pairs that CorALS looks for: its own measure."""
 TOLERANCE_MICRO = 5
 """Single precision of a product, in millionths."""
-Answers = Callable[[Path], Answer]
 
 
 def case(size: Size) -> Case:
@@ -32,22 +31,26 @@ def case(size: Size) -> Case:
         inputs=(path,),
         parameters={"method": "pearson", "min_abs_score": bound},
     )
-    whys = {NUMPY: None, CORALS: corals_missing(size)}
-    peers = {
-        NUMPY: peer(
-            NUMPY, "pandas' reader, standardise, blocks of 2048 rows @ rows, write_csv",
-            ("correlate", path, str(bound)), of_table,
-        ),
-        CORALS: peer(
-            CORALS, f"pandas' reader, cor_topk, k = {CORALS_PART}, 2 jobs; other pairs",
-            ("correlate_corals", path, str(CORALS_PART)), None,
-        ),
-    }  # fmt: skip
+    numpy = Contestant(
+        name=NUMPY,
+        how="pandas' reader, standardise, blocks of 2048 rows @ rows, write_csv",
+        work=work("numpy", "correlate", path, bound),
+        answer=of_table,
+        repeats_max=3,
+    )
+    corals = Contestant(
+        name=CORALS,
+        how=f"pandas' reader, cor_topk, k = {CORALS_PART}, 2 jobs; other pairs",
+        work=work("corals", "correlate_corals", path, CORALS_PART),
+        repeats_max=3,
+    )
+    why = corals_missing(size)
     return Case(
         name=f"{shape.genes} x {shape.samples}, |r| >= {bound} as text",
         contestants=(
             ours.command(job, scores_of_pairs.of_text),
-            *(peers[name] for name, why in whys.items() if not why),
+            numpy,
+            *(() if why else (corals,)),
         ),
         bars=(
             Ratio(ours=ours.COMMAND, peer=NUMPY, at_least=2.0, text="2x NumPy, whole processes"),
@@ -56,7 +59,7 @@ def case(size: Size) -> Case:
         amount=float(shape.genes * (shape.genes - 1) // 2),
         unit="pairs",
         inputs=(path,),
-        absent={name: why for name, why in whys.items() if why},
+        absent={CORALS: why} if why else {},
         same=scores_of_pairs.same(bound, TOLERANCE_MICRO),
     )
 
@@ -68,17 +71,15 @@ def corals_missing(size: Size) -> str | None:
     return size.left_out(CORALS)
 
 
-def peer(name: str, how: str, words: tuple[str, Path, str], answer: Answers | None) -> Contestant:
-    """A job of `whole_process`."""
-    job, path, more = words
-    package = "corals" if name == CORALS else "numpy"
+def work(package: str, job: str, path: Path, limit: float) -> Callable[[Path], Sample]:
+    """A job of `whole_process` in the Python that has a package."""
 
-    def work(folder: Path) -> Sample:
+    def run(folder: Path) -> Sample:
         python = str(packages.python_with(package))
-        command = [python, whole_process.__file__, job, str(path), str(folder), more]
+        command = [python, whole_process.__file__, job, str(path), str(folder), str(limit)]
         return limits.run(command, assemblers.UNLIMITED_BYTES)
 
-    return Contestant(name=name, how=how, work=work, answer=answer, repeats_max=3)
+    return run
 
 
 def of_table(folder: Path) -> Answer:

@@ -10,7 +10,7 @@ use cuesta_core::Result;
 /// Most bytes of names that are kept.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// What a file system says of a file; another content has other facts.
+/// Facts of a file by its file system; another content has other ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileFacts {
     file: (u64, u64),
@@ -38,7 +38,7 @@ impl Recent {
         read: impl FnOnce() -> Result<Vec<String>>,
     ) -> Result<Vec<String>> {
         let Some(before) = facts(path) else { return read() };
-        if let Some((of, names)) = &*self.kept()
+        if let Some((of, names)) = &*self.lock()
             && *of == before
         {
             return Ok(names.clone());
@@ -46,12 +46,12 @@ impl Recent {
         let names = read()?;
         let size_bytes: usize = names.iter().map(|name| name.len() + size_of::<String>()).sum();
         // A file that changed while it was read has other facts now.
-        *self.kept() = (size_bytes <= KEPT_BYTES && facts(path) == Some(before))
+        *self.lock() = (size_bytes <= KEPT_BYTES && facts(path) == Some(before))
             .then(|| (before, names.clone()));
         Ok(names)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<(FileFacts, Vec<String>)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(FileFacts, Vec<String>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
