@@ -169,10 +169,10 @@ enum SearchResult {
     Several,
 }
 
-/// Returns the only path from the path left by the first end to the path entered by the second for
-/// which the bases of the paths in between, less the bases they share with neighbours, are in the
-/// range, by links of the graph, or with `weak` steps too if these have none; `None` where there is
-/// none or are several.
+/// Returns the steps from the path that the first end leaves to the one that the second enters.
+/// The bases between these two, negative where they overlap, are in the range. By links of the
+/// graph; `weak` steps count only where links find nothing. `None` where there is no such way, are
+/// several, or the search takes too many steps.
 pub fn only_path(
     graph: &PathGraph<'_>,
     weak: &Steps,

@@ -361,7 +361,9 @@ impl<'a> Verification<'_, 'a> {
         place::place(context, graph, (&reads, pairing))
     }
 
-    /// Recomputes the bridges of reads and read pairs, and compares them with their file.
+    /// Recomputes the bridges of reads and read pairs for the next size of k-mers, and compares
+    /// them with their file; a difference is a fault in `state`. Returns that size, if there is
+    /// one.
     fn bridged(
         &self,
         graph: &PathGraph<'_>,

@@ -322,7 +322,10 @@ impl TestedTable<'_> {
         Ok((pair, samples, (p_value(fields[6])?, p_value(fields[7])?)))
     }
 
-    /// Computes the p-values of scores.
+    /// Computes the p-values of scores, which it sorts.
+    ///
+    /// # Errors
+    /// `Cancelled`.
     fn compute_p(&self, scores: &mut [TestedScore]) -> Result<()> {
         let tails = TailIntegral::new();
         scores.sort_unstable_by_key(|score| (score.samples, Reverse(score.size)));

@@ -75,8 +75,8 @@ impl Store {
         Ok(is_intact)
     }
 
-    /// Checks the bytes of all blocks in memory; evicts damaged ones and returns their files and
-    /// indexes. The under level still has their bytes.
+    /// Checks the bytes of all blocks in memory; returns the files and indexes of damaged blocks.
+    /// Evicts those without a lease: where a file is in memory alone, their bytes are then lost.
     pub fn scrub(&self) -> Vec<(StorePath, u64)> {
         let mut damaged = Vec::new();
         let blocks = self.cache.lock().blocks(None);

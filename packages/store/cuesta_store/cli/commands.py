@@ -268,7 +268,7 @@ def unpin(paths: StoredPaths) -> None:
 
 
 def scrub() -> None:
-    """Check the bytes of all blocks in memory; those that have changed are read again."""
+    """Check all blocks in memory; changed ones are read again, or lost if in memory alone."""
     from cuesta_store import control
 
     damaged = control.ask("scrub")["damaged"]

@@ -184,7 +184,12 @@ final class StoreSession {
     }
   }
 
-  /** A block of an open file, used for the caller. Errors: IOException where it was changed. */
+  /**
+   * Returns a block of an open file, used for the caller; `Lease.NONE` where it must be read past
+   * the store.
+   *
+   * <p>Errors: IOException where the file was changed, or a block in memory alone was lost.
+   */
   Lease lease(StoredFile file, long index) throws IOException {
     BlockKey key = new BlockKey(file.number, index, file.line);
     synchronized (this) {

@@ -192,6 +192,7 @@ object KMeans {
     ()
   }
 
+  /** Writes the number of the nearest centre of each point as .npy; returns its size in bytes. */
   private def writeAssignments(points: Points, centres: Array[Array[Double]], target: Path) = {
     val dimensions = points.dimensions
     val shared = points.blocks.context.broadcast(centres)
