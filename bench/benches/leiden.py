@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -76,9 +76,7 @@ def case(size: Size, min_abs_score: float) -> Case:
 
 def missing(size: Size, package: str) -> str | None:
     """Why a package does not take part, or None."""
-    if packages.python_with(package) is None:
-        return f"no {package}: bench/requirements-peers.txt"
-    return size.left_out(package)
+    return packages.missing(package) or size.left_out(package)
 
 
 def peer(path: Path, edges: Any, name: str, package: str, seeds: int) -> Contestant:
@@ -105,18 +103,19 @@ def edges_text(size: Size, shape: Matrix, min_abs_score: float) -> Path:
     matrix = matrix_text(size.folder, shape)
     path = matrix.with_name(f"edges-{shape.genes}x{shape.samples}-{min_abs_score}.tsv")
     if not path.exists():
-        made = matrix.with_name(f"partial-{os.getpid()}-edges")
-        made.mkdir()
         parameters = {"method": "pearson", "min_abs_score": min_abs_score}
-        native.run(Job(workload="correlate", inputs=(matrix,), parameters=parameters), made)
-        lines = (line.split("\t") for line in (made / "pairs.txt").open(encoding="utf-8"))
-        with (made / "edges").open("w", encoding="utf-8") as out:
-            out.write("gene1\tgene2\tscore\n")
-            out.writelines(f"{fields[0]}\t{fields[1]}\t{fields[9]}\n" for fields in lines)
-        (made / "edges").rename(path)
-        for file in made.iterdir():
-            file.unlink()
-        made.rmdir()
+        job = Job(workload="correlate", inputs=(matrix,), parameters=parameters)
+        with tempfile.TemporaryDirectory(prefix="partial-", dir=size.folder) as folder:
+            made = Path(folder)
+            native.run(job, made)
+            with (
+                (made / "pairs.txt").open(encoding="utf-8") as pairs,
+                (made / "edges").open("w", encoding="utf-8") as out,
+            ):
+                out.write("gene1\tgene2\tscore\n")
+                rows = (line.split("\t") for line in pairs)
+                out.writelines(f"{row[0]}\t{row[1]}\t{row[9]}\n" for row in rows)
+            (made / "edges").rename(path)
     return path
 
 

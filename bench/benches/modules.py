@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from benches import ours
+from benches import ours, typed
 from harness import native
 from harness.data import Matrix, matrix_text
 from harness.model import Answer, Case, Contestant, MemoryLimit, Ratio, Sample
@@ -149,7 +148,7 @@ class _Last:
     def command(self, job: Job, folder: Path) -> Sample:
         """Run the command and keep its record."""
         sample = native.command(job, folder)
-        self.record = json.loads((folder / "answer" / "run.json").read_text())
+        self.record = typed.record(folder / "answer")
         return sample
 
     def phase(self, name: str) -> Sample:

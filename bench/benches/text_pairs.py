@@ -66,9 +66,7 @@ def case(size: Size) -> Case:
 
 def corals_missing(size: Size) -> str | None:
     """Why CorALS does not take part, or None."""
-    if packages.python_with("corals") is None:
-        return "no corals: bench/requirements-peers.txt"
-    return size.left_out(CORALS)
+    return packages.missing("corals") or size.left_out(CORALS)
 
 
 def work(package: str, job: str, path: Path, limit: float) -> Callable[[Path], Sample]:

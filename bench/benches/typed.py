@@ -141,17 +141,9 @@ def process(
         command = [str(python), PEER_SCRIPT, *map(str, job), str(folder), *map(str, words)]
         return limits.run(command, UNLIMITED_BYTES)
 
-    absent = (
-        None
-        if python
-        else (
-            f"{package} is not installed: give in {packages.OTHER_PYTHON} a Python with "
-            "bench/requirements-peers.txt"
-        )
-    )
     return Peer(
         name=name, how=f"python {shown}", work=work, at_least=at_least, answer=answer,
-        absent=absent,
+        absent=packages.missing(package),
     )  # fmt: skip
 
 

@@ -58,6 +58,16 @@ def python_with(package: str) -> Path | None:
     return Path(other)
 
 
+def missing(package: str) -> str | None:
+    """Why a package cannot take part, or None."""
+    if python_with(package):
+        return None
+    return (
+        f"{package} is not installed: give in {OTHER_PYTHON} a Python with "
+        "bench/requirements-peers.txt"
+    )
+
+
 def versions() -> dict[str, str]:
     """Versions of Python and of all packages that take part, where installed."""
     installed = {"python": platform.python_version()}
